@@ -215,8 +215,8 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
             .unwrap_or_default();
         run.limit(&memlock.place(), written)?;
     }
-    if let Some(environment) = service.get("environment") {
-        set_all(&mut run, environment);
+    for (name, value, node) in pairs(service.get("environment")) {
+        run.set(&node.place(), name, value);
     }
     let volumes = service.items_of("volumes").iter();
     let volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("source")));
@@ -224,16 +224,9 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }
-    if let Some(sysctls) = service.get("sysctls") {
-        let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
-        let of_list = sysctls
-            .items()
-            .iter()
-            .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
-        let of_both = of_map.chain(of_list);
-        let refused = of_both.filter_map(|(name, node)| namespaces::refused(node.place(), name));
-        run.refused.extend(refused);
-    }
+    let sysctls = pairs(service.get("sysctls")).into_iter();
+    let refused = sysctls.filter_map(|(name, _, node)| namespaces::refused(node.place(), name));
+    run.refused.extend(refused);
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
         run.started = Some(node.place());
@@ -244,16 +237,15 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     Ok(run.of_image(service.text_of("image").unwrap_or_default()))
 }
 
-/// Variables, of a map or of a list.
-fn set_all(run: &mut Run, environment: &Node) {
-    for (name, value) in environment.entries() {
-        run.set(&value.place(), name, value.text().unwrap_or_default());
-    }
-    for item in environment.items() {
-        if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
-            run.set(&item.place(), name, value);
-        }
-    }
+/// Names and values, of a map or of a list.
+fn pairs(node: Option<&Node>) -> Vec<(&str, &str, &Node)> {
+    let entries = node.map_or(&[][..], Node::entries).iter();
+    let of_map = entries.map(|(name, value)| (name.as_str(), value.text().unwrap_or_default(), value));
+    let of_list = node.map_or(&[][..], Node::items).iter().filter_map(|item| {
+        let (name, value) = item.text()?.split_once('=')?;
+        Some((name, value, item))
+    });
+    of_map.chain(of_list).collect()
 }
 
 /// The name of an option, and its value where it is not the next word. Short ones without a value may come before another in one word, and

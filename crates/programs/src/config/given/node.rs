@@ -79,10 +79,9 @@ pub(super) fn is_setup(text: &str) -> bool {
 /// # Errors
 /// If a count in it is no number, or something about pages is in a form that is not read.
 pub(super) fn setup(document: &Node) -> Result<Option<Setup>, Unread> {
-    let text = |key: &str| document.text_of(key).unwrap_or_default();
-    let group = text("apiVersion").split('/').next().unwrap_or_default();
-    let setup = match text("kind") {
-        kind if KINDS.contains(&(kind, group)) => match kind {
+    let (kind, group) = document.object();
+    let setup = match kind {
+        _ if KINDS.contains(&(kind, group)) => match kind {
             "PerformanceProfile" => profile::profile(document)?,
             "MachineConfig" => machine_config(document)?,
             "Tuned" => tuned(document),
