@@ -16,7 +16,7 @@ pub(super) fn is_module(path: &str) -> bool {
 /// # Errors
 /// If what is about huge pages is computed there.
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
-    let tokens = tokens(text, true);
+    let tokens = tokens(text);
     let mut setup = Setup::default();
     for (at, token) in tokens.iter().enumerate() {
         let place = format!("{path}:{}", token.line);
