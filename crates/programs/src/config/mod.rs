@@ -305,7 +305,7 @@ fn is_inside(source: &Source) -> bool {
 }
 
 /// The files below every hugetlbfs mount, one level of directories deep.
-fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
+pub(crate) fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
     mounts::all(source).and_then(|mounts| {
         let mut files = Vec::new();
         for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {

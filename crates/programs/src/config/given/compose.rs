@@ -303,16 +303,13 @@ fn is_off(value: &str) -> bool {
     ["0", "f", "F", "false", "False", "FALSE"].contains(&value)
 }
 
-fn is_sudo(program: &str) -> bool {
-    matches!(program, "sudo" | "doas")
-}
-
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
     let words = start
         .from(is_runtime)
         .filter(|words| words.iter().any(|word| word == "run"))?;
-    let by_root = start.from(is_sudo).is_some_and(|all| all.len() > words.len());
+    let sudo = start.from(|program| matches!(program, "sudo" | "doas"));
+    let by_root = sudo.is_some_and(|all| all.len() > words.len());
     Some(of_words(&start.place, words, by_root))
 }
 

@@ -181,15 +181,14 @@ impl Given {
 
     /// JVMs of services without THP (`MemoryTHP=disable`), with that setting and its place.
     pub fn java_without_thp(&self) -> Vec<(Java, &(String, String))> {
-        let is_off = |service: &&Service| service.unit.thp.as_ref().is_some_and(|(value, _)| value == "disable");
-        let services = self.services.iter().filter(is_off);
-        let started = services.flat_map(|service| {
-            let java = service.starts(&self.environment);
-            let java: Vec<Java> = java.iter().filter_map(Start::java).collect();
-            java.into_iter()
-                .filter_map(move |java| Some((java, service.unit.thp.as_ref()?)))
-        });
-        started.collect()
+        let mut all = Vec::new();
+        for service in &self.services {
+            if let Some(thp) = service.unit.thp.as_ref().filter(|(value, _)| value == "disable") {
+                let starts = service.starts(&self.environment);
+                all.extend(starts.iter().filter_map(Start::java).map(|java| (java, thp)));
+            }
+        }
+        all
     }
 
     /// What programs of DPDK ask of each node, or of all together.

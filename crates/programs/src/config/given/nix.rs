@@ -7,10 +7,6 @@ use super::node::{Setup, boot_line};
 use super::tokens::{Token, What, tokens};
 use crate::config::Setting;
 
-pub(super) fn is_module(path: &str) -> bool {
-    path.ends_with(".nix")
-}
-
 /// `boot.kernelParams = [ ... ]` and `boot.kernel.sysctl`.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ impl Given {
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?)?,
-            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?)?,
+            FileKind::Node if path.ends_with(".nix") => self.setup(path, nix::setup(path, text)?)?,
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
