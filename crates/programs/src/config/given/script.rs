@@ -350,18 +350,15 @@ impl Reader<'_> {
         }
         let mut shown = words.to_vec();
         shown.retain(|word| !is_java(program) || !word.is_open());
-        let variables = assigned.iter().filter_map(|word| assignment(word));
-        let variables = variables.map(|(name, _, value)| (name, self.variables.whole(&value)));
-        let exported = READ_BY_JAVA.iter().filter_map(|name| {
-            let value = self.variables.get(name)?.clone();
-            Some(((*name).to_owned(), value))
+        let read = READ_BY_JAVA.into_iter().filter(|_| is_java(program));
+        let environment = read.filter_map(|name| {
+            let mut own = assigned.iter().rev().filter_map(|word| assignment(word));
+            let own = own.find(|(own, ..)| own == name);
+            let own = own.map(|(_, _, value)| self.variables.whole(&value));
+            let value = own.or_else(|| self.variables.get(name).cloned())?;
+            (!value.is_open()).then(|| Setting::new(&place, name, value.text))
         });
-        let environment = exported.chain(variables);
-        let is_read = |name: &str| is_java(program) && READ_BY_JAVA.contains(&name);
-        let environment = environment.filter(|(name, value)| is_read(name) && !value.is_open());
-        let environment = environment
-            .map(|(name, value)| Setting::new(&place, name, value.text))
-            .collect();
+        let environment = environment.collect();
         self.script.starts.push(Start {
             words: texts(&shown),
             environment,
