@@ -51,6 +51,8 @@ pub enum BootForm {
     OfDefault,
     /// Settings of Bottlerocket.
     Settings,
+    /// What Talos's installer writes where GRUB starts the node, and nothing where systemd-boot does.
+    ByInstaller,
 }
 
 impl BootLine {

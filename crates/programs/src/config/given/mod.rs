@@ -72,8 +72,6 @@ pub struct Given {
     /// Settings of every sysctl file, in the order in which the files were given.
     pub sysctl: Settings,
     pub boot: Vec<BootLine>,
-    /// Those of them that Talos's installer writes where GRUB starts it, and nothing where systemd-boot does.
-    pub by_installer: Vec<BootLine>,
     pub limits: Vec<LimitLine>,
     /// systemd services; drop-ins of one service are one.
     pub services: Vec<Service>,

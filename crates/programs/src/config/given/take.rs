@@ -182,9 +182,6 @@ impl Given {
             self.take(&path, &text, kind)?;
         }
         self.refusals.extend(setup.refused);
-        if setup.is_by_installer {
-            self.by_installer.extend(setup.boot.iter().cloned());
-        }
         setup.boot.into_iter().for_each(|line| self.push_boot(line));
         for setting in setup.sysctl {
             self.has_sysctl = true;
