@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod accounts;
 pub mod cpu_list;
 pub mod distance;
 pub mod glob;
@@ -26,6 +27,7 @@ pub mod copy {
     pub use crate::syscall::{Blocked, fork, keep_only, only_file};
 }
 
+pub use accounts::Accounts;
 pub use cpu_list::CpuList;
 pub use distance::Distances;
 pub use input::{Input, InputError};

@@ -58,18 +58,16 @@ pub fn kernel_number(text: &str) -> Option<(u64, &str)> {
     Some((u64::from_str_radix(number, radix).ok()?, rest))
 }
 
+/// By how many bits the letter of a unit shifts a number: K, M, G, T, P or E.
+pub fn shift(letter: char) -> Option<u32> {
+    let at = "KMGTPE".find(letter.to_ascii_uppercase())?;
+    Some(10 * (at as u32 + 1))
+}
+
 /// A size as the kernel's memparse() reads it: such a number, then K, M, G, T, P or E or
 /// nothing; what follows is not looked at.
 pub fn memparse(text: &str) -> Option<Bytes> {
     let (number, rest) = kernel_number(text)?;
-    let shift = match rest.chars().next().map(|c| c.to_ascii_uppercase()) {
-        Some('K') => 10,
-        Some('M') => 20,
-        Some('G') => 30,
-        Some('T') => 40,
-        Some('P') => 50,
-        Some('E') => 60,
-        _ => 0,
-    };
+    let shift = rest.chars().next().and_then(shift).unwrap_or(0);
     number.checked_mul(1 << shift).map(Bytes)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FsWord, getxattr_query, major, minor, statfs};
 
-use crate::Source;
+use crate::{Accounts, Source};
 
 /// Where Linux keeps a file's access list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
@@ -94,30 +94,21 @@ pub fn other(path: &Path, metadata: &Metadata, users: &[u32]) -> Option<Other> {
 
 /// Is it a user's own group, without any other member? One that is not in the files of this machine may have some.
 fn is_private(source: &Source, group: u32, owner: u32) -> bool {
-    let accounts = source.text("/etc/passwd").into_result().unwrap_or_default();
-    let groups = source.text("/etc/group").into_result().unwrap_or_default();
-    // A line with a plus stands for accounts of a directory service (nsswitch.conf(5), compat).
-    if owner == 0 || accounts.lines().chain(groups.lines()).any(|line| line.starts_with('+')) {
+    let accounts = Accounts::read(source).into_result().unwrap_or_default();
+    if owner == 0 || accounts.has_others {
         return false;
     }
-    let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
-    let is = |field: Option<&String>, number: u32| field.and_then(|field| field.parse().ok()) == Some(number);
-    let accounts: Vec<Vec<String>> = accounts.lines().map(fields).collect();
-    let mut members = accounts.iter().filter(|account| is(account.get(3), group));
-    let names: Vec<&String> = accounts
-        .iter()
-        .filter(|account| is(account.get(2), owner))
-        .filter_map(|account| account.first())
-        .collect();
-    let listed = groups.lines().map(fields).filter(|line| is(line.get(2), group));
-    let listed: Vec<String> = listed.filter_map(|line| line.get(3).cloned()).collect();
-    let mut listed = listed
-        .iter()
-        .flat_map(|names| names.split(','))
-        .filter(|name| !name.is_empty());
-    !names.is_empty()
-        && members.all(|account| is(account.get(2), owner))
-        && listed.all(|name| names.iter().any(|own| *own == name))
+    let is_own = |name: &String| {
+        accounts
+            .users
+            .iter()
+            .any(|user| user.uid == owner && user.name == *name)
+    };
+    let mut members = accounts.users.iter().filter(|user| user.gid == Some(group));
+    let listed = accounts.groups.iter().filter(|own| own.gid == group);
+    accounts.user(owner).is_some()
+        && members.all(|user| user.uid == owner)
+        && listed.flat_map(|own| &own.members).all(is_own)
 }
 
 /// Whose process is the file system of a device.

@@ -56,7 +56,7 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn group_name(&self, gid: u32) -> Option<&str> {
-        let group = self.config.accounts.known()?.groups.get(&gid)?;
+        let group = self.config.accounts.known()?.group(gid)?;
         Some(&group.name)
     }
 
@@ -221,14 +221,12 @@ impl<'a> Host<'a> {
 
     /// The user's first group and whether the user is known at all.
     pub(super) fn group_of(&self, user: &str) -> Option<u32> {
-        let passwd = self.text("/etc/passwd");
-        let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
-        lines.find(|fields| fields.first() == Some(&user))?.get(3)?.parse().ok()
+        self.config.accounts.known()?.user_named(user)?.gid
     }
 
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         let groups = &self.config.accounts.known()?.groups;
-        groups.iter().find(|(_, group)| group.name == name).map(|(gid, _)| *gid)
+        groups.iter().find(|group| group.name == name).map(|group| group.gid)
     }
 
     pub(super) fn distribution(&self) -> Distribution {

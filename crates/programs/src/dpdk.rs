@@ -3,6 +3,7 @@
 use super::config::Setting;
 use super::config::files::{Line, open_quote, said};
 use super::kind::Known;
+use super::page_options::value_of;
 
 /// Options of its environment layer, which any program built with it takes.
 const OPTIONS: [&str; 5] = [
@@ -35,14 +36,7 @@ pub(crate) const KNOWN: Known = Known {
 
 /// MiB by node, with commas between, as `--socket-mem` has them.
 pub fn socket_mem(arguments: &[String]) -> Option<&str> {
-    if arguments.iter().any(|word| word == "--no-huge") {
-        return None;
-    }
-    let mut words = arguments.iter().skip_while(|word| !word.starts_with("--socket-mem"));
-    match words.next()?.split_once('=') {
-        Some((_, list)) => Some(list),
-        None => words.next().map(String::as_str),
-    }
+    value_of(arguments, "--socket-mem").filter(|_| arguments.iter().all(|word| word != "--no-huge"))
 }
 
 /// VPP's startup.conf: sections in braces, in them names with a word behind each. They are named `SECTION NAME`.

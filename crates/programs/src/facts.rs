@@ -33,71 +33,58 @@ impl Default for Own {
     }
 }
 
-/// Lines of /proc/PID/status that the accounts of pages do not need.
-pub(super) struct StatusLines {
-    pub(super) parent: Reading<u32>,
-    pub(super) groups: Reading<Vec<u32>>,
-    pub(super) capabilities: Reading<u64>,
-    pub(super) pinned: Reading<Bytes>,
-    pub(super) locked: Reading<Bytes>,
-    pub(super) nodes: Reading<CpuList>,
-    pub(super) cpus: Reading<CpuList>,
-    pub(super) threads: Reading<u64>,
+/// /proc/PID/status: lines that the accounts of pages do not need.
+pub(super) struct Status {
+    path: String,
+    text: Reading<String>,
 }
 
-impl StatusLines {
+impl Status {
     pub(super) fn read(source: &Source, pid: u32) -> Self {
         let path = format!("/proc/{pid}/status");
-        let text = source
-            .bytes(&path)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let field = |key: &str| -> Result<(usize, String), Unread> {
-            let text = text.as_ref().into_result()?;
-            let found = text.lines().enumerate().find_map(|(index, line)| {
-                let (name, value) = line.split_once(':')?;
-                (name == key).then(|| (index, value.trim().to_owned()))
-            });
-            found.ok_or_else(|| Unread::new(Cause::Absent, path.clone(), format!("no {key} line")))
-        };
-        let number = |key: &str| -> Result<u64, Unread> {
-            let (index, value) = field(key)?;
-            parse::value(&path, index, key, "a whole number", &value)
-        };
-        let size = |key: &str| -> Result<Bytes, Unread> {
-            let (index, size) = field(key)?;
-            parse::kib(&path, index, key, size.trim_end_matches("kB"))
-        };
-        let list = |key: &str, wanted: &'static str| -> Result<CpuList, Unread> {
-            let (index, list) = field(key)?;
-            parse::value(&path, index, key, wanted, &list)
-        };
-        Self {
-            parent: number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0)).into(),
-            groups: groups(field("Gid"), field("Groups")).into(),
-            capabilities: field("CapEff")
-                .and_then(|(index, hex)| {
-                    u64::from_str_radix(&hex, 16)
-                        .map_err(|_| parse::garbled(&path, index, "CapEff", "a set of bits in hex", &hex))
-                })
-                .into(),
-            pinned: size("VmPin").into(),
-            locked: size("VmLck").into(),
-            nodes: list("Mems_allowed_list", "a list of nodes").into(),
-            cpus: list("Cpus_allowed_list", "a list of CPUs").into(),
-            threads: number("Threads").into(),
-        }
+        let bytes = source.bytes(&path);
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Self { path, text }
     }
-}
 
-/// The effective group is the second number of `Gid`.
-fn groups(gid: Result<(usize, String), Unread>, more: Result<(usize, String), Unread>) -> Result<Vec<u32>, Unread> {
-    let (_, gid) = gid?;
-    let (_, more) = more?;
-    let effective = gid.split_whitespace().nth(1).and_then(|gid| gid.parse().ok());
-    Ok(effective
-        .into_iter()
-        .chain(more.split_whitespace().filter_map(|gid| gid.parse().ok()))
-        .collect())
+    /// A value with the number of its line, counted from 0.
+    fn field(&self, key: &str) -> Result<(usize, &str), Unread> {
+        let text = self.text.as_ref().into_result()?;
+        let found = text.lines().enumerate().find_map(|(index, line)| {
+            let (name, value) = line.split_once(':')?;
+            (name == key).then(|| (index, value.trim()))
+        });
+        found.ok_or_else(|| Unread::new(Cause::Absent, self.path.clone(), format!("no {key} line")))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<u64, Unread> {
+        let (index, value) = self.field(key)?;
+        parse::value(&self.path, index, key, "a whole number", value)
+    }
+
+    pub(super) fn size(&self, key: &str) -> Result<Bytes, Unread> {
+        let (index, size) = self.field(key)?;
+        parse::kib(&self.path, index, key, size.trim_end_matches("kB"))
+    }
+
+    pub(super) fn list(&self, key: &str, wanted: &'static str) -> Result<CpuList, Unread> {
+        let (index, list) = self.field(key)?;
+        parse::value(&self.path, index, key, wanted, list)
+    }
+
+    pub(super) fn capabilities(&self) -> Result<u64, Unread> {
+        let (index, hex) = self.field("CapEff")?;
+        let garbled = |_| parse::garbled(&self.path, index, "CapEff", "a set of bits in hex", hex);
+        u64::from_str_radix(hex, 16).map_err(garbled)
+    }
+
+    /// The effective group is the second number of `Gid`.
+    pub(super) fn groups(&self) -> Result<Vec<u32>, Unread> {
+        let (_, gid) = self.field("Gid")?;
+        let (_, more) = self.field("Groups")?;
+        let all = gid.split_whitespace().skip(1).take(1).chain(more.split_whitespace());
+        Ok(all.filter_map(|gid| gid.parse().ok()).collect())
+    }
 }
 
 /// The soft limit of locked memory, from /proc/PID/limits.

@@ -11,6 +11,7 @@ use super::hsperfdata;
 use super::kind::Known;
 use super::{Area, Program};
 use host::Source;
+use host::parse::shift;
 
 pub(crate) const KNOWN: Known = Known {
     libraries: &["libjvm.so", "libj9vm"],
@@ -261,19 +262,14 @@ const PAGE_OPTIONS: [&str; 11] = [
 
 /// Sizes as the JVM takes them: `4g`, `512M`, `2048`, `0x1000k`. It does not start with anything behind the letter.
 fn size_of(text: &str) -> Option<Bytes> {
-    let (digits, shift) = match text.strip_suffix(|c: char| "kKmMgGtT".contains(c)) {
-        Some(digits) => (
-            digits,
-            10 * (1 + "kmgt".find(text[digits.len()..].to_ascii_lowercase().as_str())?),
-        ),
-        None => (text, 0),
-    };
+    let unit = text.chars().next_back().and_then(shift).filter(|shift| *shift <= 40);
+    let digits = unit.map_or(text, |_| &text[..text.len() - 1]);
     let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
     let number = match hex {
         Some(hex) => u64::from_str_radix(hex, 16).ok()?,
         None => digits.parse().ok()?,
     };
-    number.checked_mul(1 << shift).map(Bytes)
+    number.checked_mul(1 << unit.unwrap_or(0)).map(Bytes)
 }
 
 /// The words of an `@argfile`: quotes, `#` comments, and backslashes as the launcher takes them (JDK-8027634).

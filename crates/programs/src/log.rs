@@ -74,7 +74,7 @@ pub(super) fn lines(source: &Source, program: &Program, kind: Option<Kind>, dire
     files.dedup();
     let mut logs = Logs::default();
     for path in &files {
-        if let Reading::Known(end) = source.end(&inside(program, path), LONGEST) {
+        if let Reading::Known(end) = source.end(&program.file(&format!("root{path}")), LONGEST) {
             logs.add(path, &end);
         }
     }
@@ -91,7 +91,7 @@ fn open(source: &Source, program: &Program) -> Vec<String> {
 
 /// The files that PostgreSQL's own collector writes to, which `current_logfiles` names relative to the data directory.
 fn collected(source: &Source, program: &Program, directory: &str) -> Vec<String> {
-    let list = source.text(&inside(program, &format!("{directory}/current_logfiles")));
+    let list = source.text(&program.file(&format!("root{directory}/current_logfiles")));
     let names = list.known().map_or("", String::as_str).lines();
     let path = |name: &str| match name.starts_with('/') {
         true => name.to_owned(),
@@ -129,11 +129,6 @@ impl Logs {
             size: Bytes(end.before + read),
         }));
     }
-}
-
-/// A file as the process sees it, whichever container it is in.
-fn inside(program: &Program, path: &str) -> String {
-    format!("/proc/{}/root{path}", program.pid())
 }
 
 #[cfg(test)]

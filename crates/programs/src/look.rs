@@ -9,7 +9,7 @@ use model::process::ProcessPages;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
-use super::facts::{self, Own, StatusLines};
+use super::facts::{self, Own, Status};
 use super::{Area, Details, Kind, Program, areas, glibc, jvm, locks, mongo};
 use crate::config::{Unit, unit};
 use host::processes::{self, Limits};
@@ -94,24 +94,25 @@ fn has_ended(source: &Source, program: &Program) -> bool {
 
 fn cheap(source: &Source, pages: ProcessPages) -> Program {
     let pid = pages.pid;
-    let status = StatusLines::read(source, pid);
+    let status = Status::read(source, pid);
+    let parent = status.number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0));
     let arguments = facts::arguments(source, pid);
-    let kind = match &status.parent {
-        Reading::Unread(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
+    let kind = match &parent {
+        Err(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
         _ => Reading::Known(Kind::of(&pages.name, arguments.known().map_or(&[], Vec::as_slice))),
     };
     Program {
         kind,
         arguments,
         tunables: facts::tunables(source, pid),
-        parent: status.parent,
-        groups: status.groups,
-        capabilities: status.capabilities,
-        pinned: status.pinned,
-        locked: status.locked,
-        nodes: status.nodes,
-        cpus: status.cpus,
-        threads: status.threads,
+        parent: parent.into(),
+        groups: status.groups().into(),
+        capabilities: status.capabilities().into(),
+        pinned: status.size("VmPin").into(),
+        locked: status.size("VmLck").into(),
+        nodes: status.list("Mems_allowed_list", "a list of nodes").into(),
+        cpus: status.list("Cpus_allowed_list", "a list of CPUs").into(),
+        threads: status.number("Threads").into(),
         pages,
         details: None,
     }
@@ -262,23 +263,18 @@ impl<'a> Looker<'a> {
         if !has_tunables && !is_arm && !is_old {
             return Reading::absent("the version of glibc decides nothing here");
         }
-        let areas = match areas {
-            Reading::Known(areas) => areas,
-            Reading::Unread(why) => return Reading::Unread(why.clone()),
-        };
         let (source, pid) = (self.source, program.pid());
-        match library.map(|area| (area.device.clone(), area.inode)) {
-            Some(file) if file.1 != 0 => match self.glibc.get(&file) {
-                Some(version) => Reading::Known(*version),
-                None => {
-                    // Only what was read is kept: the next process may live longer than this one.
-                    let version = glibc::version(source, pid, areas);
-                    version.known().map(|version| self.glibc.insert(file, *version));
-                    version
-                }
-            },
-            _ => glibc::version(source, pid, areas),
+        let file = library.map(|area| (area.device.clone(), area.inode));
+        let file = file.filter(|(_, inode)| *inode != 0);
+        if let Some(known) = file.as_ref().and_then(|file| self.glibc.get(file)) {
+            return Reading::Known(*known);
         }
+        let version = areas
+            .as_ref()
+            .and_then(|areas| glibc::version(source, pid, areas).into_result());
+        // Only what was read is kept: the next process may live longer than this one.
+        self.glibc.extend(file.zip(version.known().copied()));
+        version
     }
 }
 

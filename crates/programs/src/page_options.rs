@@ -26,20 +26,22 @@ pub fn page_options(words: &[String]) -> Vec<(&'static str, String)> {
     let rows = OPTIONS.iter().filter(|(programs, _, without)| {
         programs.contains(&program.as_str()) && !own.iter().any(|word| without.contains(&word.as_str()))
     });
-    rows.filter_map(|(_, option, _)| Some((*option, value_of(own, option)?)))
-        .collect()
+    let asked = rows.filter_map(|(_, option, _)| {
+        let is_set = own.iter().any(|word| word.split('=').next() == Some(*option));
+        let value = value_of(own, option).filter(|value| !value.starts_with('-'));
+        is_set.then(|| (*option, value.unwrap_or_default().to_owned()))
+    });
+    asked.collect()
 }
 
-fn value_of(words: &[String], option: &str) -> Option<String> {
-    let (at, rest) = words
-        .iter()
-        .enumerate()
-        .find_map(|(at, word)| Some((at, word.strip_prefix(option)?)))?;
-    if let Some(value) = rest.strip_prefix('=') {
-        return Some(value.to_owned());
-    }
-    let next = || words.get(at + 1).filter(|next| !next.starts_with('-'));
-    rest.is_empty().then(|| next().cloned().unwrap_or_default())
+/// The value of an option, behind it or in the same word.
+pub(crate) fn value_of<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    let mut words = words.iter().map(String::as_str);
+    let rest = words.find_map(|word| {
+        let rest = word.strip_prefix(option)?;
+        (rest.is_empty() || rest.starts_with('=')).then_some(rest)
+    })?;
+    rest.strip_prefix('=').or_else(|| words.next())
 }
 
 #[cfg(test)]

@@ -330,10 +330,10 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
     let accounts = known(&evidence.config.accounts)?;
     each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
-        let Some(user) = accounts.users.get(known(&program.pages.uid)?) else {
+        let Some(user) = accounts.user(*known(&program.pages.uid)?) else {
             return Ok(None);
         };
-        let Some((promised, line)) = memlock_for(lines, user, &accounts.groups_of(user)) else {
+        let Some((promised, line)) = memlock_for(lines, &user.name, &accounts.groups_of(&user.name)) else {
             return Ok(None);
         };
         let has = *known(&details.memlock)?;

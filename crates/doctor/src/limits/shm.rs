@@ -95,7 +95,7 @@ fn shared_group(evidence: &Evidence, programs: &[&Program]) -> Option<u32> {
 
 fn group_name(evidence: &Evidence, gid: u32) -> Option<&str> {
     let accounts = evidence.config.accounts.known()?;
-    Some(accounts.groups.get(&gid)?.name.as_str())
+    Some(accounts.group(gid)?.name.as_str())
 }
 
 /// With how a program comes to be in the group that may: by the group that is set, by one that all have, else by a new one.
@@ -149,7 +149,7 @@ fn join(groups: &[u32]) -> String {
 /// The name of a program's user, or its id.
 pub(super) fn user_name(evidence: &Evidence, program: &Program) -> String {
     let uid = program.pages.uid.known().copied();
-    let named = uid.and_then(|uid| evidence.config.accounts.known()?.users.get(&uid).cloned());
+    let named = uid.and_then(|uid| Some(evidence.config.accounts.known()?.user(uid)?.name.clone()));
     named
         .or(uid.map(|uid| uid.to_string()))
         .unwrap_or_else(|| "USER".to_owned())

@@ -105,8 +105,7 @@ fn by_name(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
 fn by_group(evidence: &Evidence) -> Option<Meant> {
     let name = "vm.hugetlb_shm_group";
     let gid: u32 = evidence.snapshot.sysctls.number(name).into_result().ok()?;
-    let groups = &evidence.config.accounts.known()?.groups;
-    let group = groups.get(&gid).filter(|_| gid != 0)?;
+    let group = evidence.config.accounts.known()?.group(gid).filter(|_| gid != 0)?;
     Some(Meant {
         place: "/proc/sys/vm/hugetlb_shm_group".to_owned(),
         field: "",

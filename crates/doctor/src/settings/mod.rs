@@ -4,7 +4,7 @@ use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Cause, Unread};
 use programs::config::given::FileKind;
-use programs::config::{BootLine, Distribution, Setting, Settings};
+use programs::config::{BootForm, BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
 use super::demand::Room;
@@ -130,8 +130,8 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     cases.extend(by_scripts(&files.mounts, default));
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
     cases.extend(vpp_socket_mem(evidence));
-    let by_installer = |line| by_installer(evidence, line);
-    cases.extend(files.by_installer.iter().filter_map(by_installer));
+    let by_installer = files.boot.iter().filter_map(|line| by_installer(evidence, line));
+    cases.extend(by_installer);
     Ok(cases)
 }
 
@@ -144,7 +144,7 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
         word.contains("huge") && !running.is_some_and(is_running)
     };
     let words: Vec<&str> = line.words.split_whitespace().filter(is_lost).collect();
-    if words.is_empty() {
+    if words.is_empty() || line.form != BootForm::ByInstaller {
         return None;
     }
     let words = words.join(" ");

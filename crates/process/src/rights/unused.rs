@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::RangeInclusive;
 
-use host::Source;
+use host::{Accounts, Source};
 
 /// Systemd's range for users that exist as long as a service runs (`DynamicUser=`), which no account is to have.
 const RANGE: RangeInclusive<u32> = 61184..=65519;
@@ -54,14 +54,10 @@ struct Taken {
 impl Taken {
     fn of(source: &Source) -> Result<Self, String> {
         let mut taken = Self::default();
-        for accounts in ["/etc/passwd", "/etc/group"] {
-            let text = source.text(accounts).into_result().map_err(|why| why.to_string())?;
-            // The third field of both is a number, the fourth of an account that of its group.
-            let numbers = text.lines().flat_map(|line| line.split(':').skip(2).take(2));
-            taken
-                .numbers
-                .extend(numbers.filter_map(|field| field.parse::<u32>().ok()));
-        }
+        let accounts = Accounts::read(source).into_result().map_err(|why| why.to_string())?;
+        let of_users = accounts.users.iter().flat_map(|user| [Some(user.uid), user.gid]);
+        let of_groups = accounts.groups.iter().map(|group| Some(group.gid));
+        taken.numbers.extend(of_users.chain(of_groups).flatten());
         for ranges in ["/etc/subuid", "/etc/subgid"] {
             let text = source.text(ranges).into_result().unwrap_or_default();
             let ranges = text.lines().filter_map(|line| {

@@ -51,6 +51,8 @@ pub enum BootForm {
     OfDefault,
     /// Settings of Bottlerocket.
     Settings,
+    /// What Talos's installer writes where GRUB starts the node, and nothing where systemd-boot does.
+    ByInstaller,
 }
 
 impl BootLine {
@@ -181,7 +183,7 @@ impl Boot {
                 "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
                 "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
                 name => {
-                    if let Some(meant) = meant(name) {
+                    if let Some(&(_, meant)) = MISSPELT.iter().find(|(written, _)| *written == name) {
                         boot.ignore(word, IgnoredWhy::Misspelt(meant));
                     }
                 }
@@ -253,12 +255,6 @@ impl Boot {
             }
         }
     }
-}
-
-/// The parameter that a misspelt one was to be.
-fn meant(name: &str) -> Option<&'static str> {
-    let found = MISSPELT.iter().find(|(written, _)| *written == name);
-    found.map(|(_, meant)| *meant)
 }
 
 /// kstrtobool(); what it refuses leaves a switch as it was.

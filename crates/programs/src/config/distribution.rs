@@ -196,17 +196,6 @@ impl Distribution {
     pub fn apply_boot_parameters(self, there: &OnBoot, parameters: &str) -> String {
         let command = match self {
             Self::Debian => "update-grub && reboot",
-            // Their boot entries have lines of their own, which grub2-mkconfig may leave as they are.
-            Self::RedHat
-            | Self::Ostree
-            | Self::RaspberryPi
-            | Self::Extlinux
-            | Self::Armbian
-            | Self::Wsl
-            | Self::Kernelstub
-            | Self::NixOs
-            | Self::Talos
-            | Self::Bottlerocket => return self.add_boot_parameters(there, parameters),
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::SuseMicro => "transactional-update grub.cfg && reboot",
             Self::SuseEntries => "sdbootutil update-all-entries && reboot",
@@ -216,6 +205,8 @@ impl Distribution {
             Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
             Self::ProxmoxBoot => "proxmox-boot-tool refresh && reboot",
             Self::Efi => "write the boot loader's entry anew (kernel-install, or what writes it here), then reboot",
+            // Boot entries of Red Hat have lines of their own, which grub2-mkconfig may leave as they are.
+            _ => return self.add_boot_parameters(there, parameters),
         };
         command.to_owned()
     }

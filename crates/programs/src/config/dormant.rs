@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{content, first, has_configuration, listed, said};
+use super::files::{all_in, first, has_configuration, listed, said};
 use super::{Setting, commands, policy, pool_lines, unit};
 
 /// A line that writes the policy.
@@ -61,13 +61,10 @@ const INIT: [&str; 2] = ["/etc/init.d", "/etc/rc.d/init.d"];
 const RUNLEVELS: [&str; 3] = ["/etc/rc", "/etc/rc.d/rc", "/etc/init.d/rc"];
 
 fn init_scripts(source: &Source, at_boot: &[String]) -> Result<Vec<Dormant>, Unread> {
+    let is_wanted = |name: &str| policy::is_named(name) && !at_boot.contains(&format!("{name}.service"));
     for directory in INIT {
-        let mut names = listed(source, directory)?;
-        names.retain(|name| policy::is_named(name) && !at_boot.contains(&format!("{name}.service")));
         let mut all = Vec::new();
-        for name in names {
-            let path = format!("{directory}/{name}");
-            let text = content(source, &path)?.unwrap_or_default();
+        for (name, path, text) in all_in(source, directory, is_wanted)? {
             let line = policy_line(&path, &text, "");
             if let Some(line) = line.filter(|_| !is_linked(source, &name)) {
                 let starter = Starter::Init(name);
@@ -97,18 +94,15 @@ fn is_linked(source: &Source, name: &str) -> bool {
 
 /// Units of the administrator that are named for huge pages, could be enabled, and are not.
 fn units(source: &Source, at_boot: &[String]) -> Result<Vec<Dormant>, Unread> {
+    let is_wanted =
+        |name: &str| name.ends_with(".service") && policy::is_named(name) && !at_boot.iter().any(|own| own == name);
     let mut all = Vec::new();
     for directory in unit::DIRECTORIES {
-        for name in listed(source, directory)? {
-            if !name.ends_with(".service") || !policy::is_named(&name) || at_boot.contains(&name) {
-                continue;
-            }
-            let path = format!("{directory}/{name}");
-            let text = content(source, &path)?.unwrap_or_default();
-            let is_wanted = |line: &str| ["WantedBy=", "RequiredBy="].iter().any(|key| line.starts_with(key));
+        for (name, path, text) in all_in(source, directory, is_wanted)? {
+            let is_started = |line: &str| ["WantedBy=", "RequiredBy="].iter().any(|key| line.starts_with(key));
             let written = commands::of_unit(&path, &text, &mut Vec::new()).settings;
             let line = written.iter().find_map(policy::of_file);
-            if let Some(line) = line.filter(|_| text.lines().any(is_wanted)) {
+            if let Some(line) = line.filter(|_| text.lines().any(is_started)) {
                 let starter = Starter::Unit(name);
                 all.push(Dormant { line, starter });
             }
@@ -118,19 +112,15 @@ fn units(source: &Source, at_boot: &[String]) -> Result<Vec<Dormant>, Unread> {
 }
 
 fn cron(source: &Source) -> Result<Vec<Dormant>, Unread> {
-    let mut names = listed(source, "/etc/cron.d")?;
-    names.retain(|name| policy::is_named(name));
-    let drop_ins = names.into_iter().map(|name| format!("/etc/cron.d/{name}"));
-    let mut all = Vec::new();
-    for path in ["/etc/crontab".to_owned()].into_iter().chain(drop_ins) {
-        let text = content(source, &path)?.unwrap_or_default();
-        let line = policy_line(&path, &text, "@reboot");
-        all.extend(line.map(|line| Dormant {
-            line,
-            starter: Starter::Cron,
-        }));
-    }
-    Ok(all)
+    let own = first(source, ["/etc/crontab".to_owned()])?;
+    let more = all_in(source, "/etc/cron.d", policy::is_named)?.into_iter();
+    let files = own.into_iter().chain(more.map(|(_, path, text)| (path, text)));
+    let lines = files.filter_map(|(path, text)| policy_line(&path, &text, "@reboot"));
+    let dormant = lines.map(|line| Dormant {
+        line,
+        starter: Starter::Cron,
+    });
+    Ok(dormant.collect())
 }
 
 #[cfg(test)]

@@ -34,6 +34,21 @@ pub(crate) fn first(
     Ok(None)
 }
 
+/// The files of a directory with such names: name, path and text of each.
+pub(crate) fn all_in(
+    source: &Source,
+    directory: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, String, String)>, Unread> {
+    let mut found = Vec::new();
+    for name in listed(source, directory)?.into_iter().filter(|name| is_wanted(name)) {
+        let path = format!("{directory}/{name}");
+        let text = content(source, &path)?.unwrap_or_default();
+        found.push((name, path, text));
+    }
+    Ok(found)
+}
+
 /// Files whose names end in `.conf`, as name and path; a file hides those of its name in later directories.
 pub(crate) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
     let mut found: Vec<(String, String)> = Vec::new();
@@ -158,6 +173,11 @@ impl<'a> Line<'a> {
     pub(crate) fn garbled(&self, wanted: &str) -> Unread {
         parse::garbled(self.path, self.number - 1, "", wanted, self.text)
     }
+}
+
+/// A path without its directory.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The quote that is open behind a line.

@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{Line, content, listed, open_quote, said};
+use super::files::{Line, all_in, content, first, listed, open_quote, said};
 use super::{BootForm, BootLine, Distribution, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
@@ -40,15 +40,13 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
 
 /// The defaults of GRUB, each file with its path.
 fn files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
-    let mut names = listed(source, "/etc/default/grub.d")?;
-    names.retain(|name| name.ends_with(".cfg"));
-    names.sort();
-    let more = names.into_iter().map(|name| format!("/etc/default/grub.d/{name}"));
-    let mut files = Vec::new();
-    for path in ["/etc/default/grub".to_owned()].into_iter().chain(more) {
-        files.extend(content(source, &path)?.map(|text| (path, text)));
-    }
-    Ok(files)
+    let mut more = all_in(source, "/etc/default/grub.d", |name| name.ends_with(".cfg"))?;
+    more.sort();
+    let own = first(source, ["/etc/default/grub".to_owned()])?;
+    Ok(own
+        .into_iter()
+        .chain(more.into_iter().map(|(_, path, text)| (path, text)))
+        .collect())
 }
 
 fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
@@ -111,8 +109,7 @@ fn entries(source: &Source) -> Result<Option<String>, Unread> {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
     };
     let mut options = Vec::new();
-    for name in listed(source, ENTRIES)? {
-        let text = content(source, &format!("{ENTRIES}/{name}"))?.unwrap_or_default();
+    for (_, _, text) in all_in(source, ENTRIES, |_| true)? {
         let Some(own) = text.lines().find_map(|line| line.strip_prefix("options ")) else {
             return Ok(None);
         };

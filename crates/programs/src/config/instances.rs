@@ -3,7 +3,7 @@
 use model::{Bytes, Unread};
 
 use super::Setting;
-use super::files::{Line, content, listed, said};
+use super::files::{Line, all_in, listed, said};
 use crate::vms::configured::size;
 use host::Source;
 
@@ -29,10 +29,9 @@ pub(super) fn read(source: &Source) -> Result<Vec<Instance>, Unread> {
     for version in listed(source, PRODUCTS)? {
         for home in listed(source, &format!("{PRODUCTS}/{version}"))? {
             let directory = format!("{PRODUCTS}/{version}/{home}/dbs");
-            for name in listed(source, &directory)? {
-                if name.starts_with("init") && name.ends_with(".ora") {
-                    instances.extend(of_file(source, &format!("{directory}/{name}"))?);
-                }
+            let is_own = |name: &str| name.starts_with("init") && name.ends_with(".ora");
+            for (_, path, text) in all_in(source, &directory, is_own)? {
+                instances.extend(Parameters::of(&path, &text).instance());
             }
         }
     }
@@ -137,11 +136,6 @@ fn granule(sga: Bytes) -> Bytes {
             (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
         ),
     }
-}
-
-fn of_file(source: &Source, path: &str) -> Result<Option<Instance>, Unread> {
-    let text = content(source, path)?;
-    Ok(text.and_then(|text| Parameters::of(path, &text).instance()))
 }
 
 #[cfg(test)]

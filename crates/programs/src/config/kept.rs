@@ -21,17 +21,15 @@ impl Distribution {
             )),
             Self::Talos => Some(format!(
                 "set {} below machine.sysfs of its configuration",
-                all(|path, value| format!("{}: \"{value}\"", of_talos(path)), ", ")
+                all(
+                    |path, value| format!("{}: \"{value}\"", swapped(path.trim_start_matches("/sys/"))),
+                    ", "
+                )
             )),
             Self::Bottlerocket => Some(of_pool(files).unwrap_or_else(|| all(of_file, "; "))),
             _ => None,
         }
     }
-}
-
-/// The key of a path in machine.sysfs.
-fn of_talos(path: &str) -> String {
-    swapped(path.trim_start_matches("/sys/"))
 }
 
 /// With dots for slashes, and slashes for dots.

@@ -1,6 +1,5 @@
 //! What was asked for: boot parameters and configuration files, to compare with what the kernel has.
 
-mod accounts;
 mod boot;
 mod commands;
 mod distribution;
@@ -18,7 +17,6 @@ mod policy;
 mod pool_lines;
 mod pool_request;
 mod pool_words;
-mod refused;
 mod settings;
 mod sysctl_files;
 mod tuned;
@@ -32,11 +30,10 @@ mod tests;
 use model::{Bytes, Cause, Reading, Unread};
 
 use host::snapshot::{Feature, Mount, mounts};
-use host::{Snapshot, Source};
+use host::{Accounts, Snapshot, Source};
 
 pub use crate::mysql::conf as mysql;
 pub use crate::postgres::conf as postgres;
-pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootForm, BootLine, BootPool, DigitsTaken};
 pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
@@ -171,7 +168,7 @@ impl Config {
         let units = commands::of_units(source, &mut noticed);
         let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &units, &mut noticed).into();
         let pool_lines = pool_lines::read(source, &next_boot, &units, &mut noticed).into();
-        let refused = refused::all(&sysctl, &limits, &thp_policy, noticed);
+        let refused = refused(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
             lines.retain(|line| boot::is_policy(&line.value));
             lines
@@ -216,6 +213,29 @@ fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
         false => boot,
     };
     boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
+}
+
+/// What the kernel, PAM and tuned refuse or ignore of the machine's own files: the setting stays as it was, and nothing else says so. `more` was
+/// noticed while files were read.
+fn refused(
+    sysctl: &Reading<Settings>,
+    limit_lines: &Reading<Vec<LimitLine>>,
+    policies: &Reading<Vec<Setting>>,
+    more: Vec<Unread>,
+) -> Vec<Unread> {
+    let sysctl = sysctl.known().into_iter().flat_map(Settings::iter);
+    let limit_lines = limit_lines.known().into_iter().flatten();
+    let policies = policies.known().into_iter().flatten();
+    let limits = limit_lines.filter(|line| line.item == "memlock" && !limits::is_known(line));
+    let policies = policies.filter(|line| !boot::is_policy(&line.value));
+    sysctl
+        .filter_map(sysctl_files::refused)
+        .chain(limits.map(|line| {
+            Setting::new(&line.place, &line.item, &line.value).garbled("KiB or `unlimited`, so PAM sets no such limit")
+        }))
+        .chain(policies.map(|line| line.garbled("always, madvise or never, so the policy stays as it was")))
+        .chain(more)
+        .collect()
 }
 
 fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
@@ -285,7 +305,7 @@ fn is_inside(source: &Source) -> bool {
 }
 
 /// The files below every hugetlbfs mount, one level of directories deep.
-fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
+pub(crate) fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
     mounts::all(source).and_then(|mounts| {
         let mut files = Vec::new();
         for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {

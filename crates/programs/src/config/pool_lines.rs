@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{content, first, has_configuration, in_sections, said};
-use super::given::script::{self, Unresolved, Written};
+use super::files::{content, first, has_configuration, said};
+use super::given::script::{self, Script, Unresolved};
 use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, tuned, written};
 
 /// Where the files of nodes are.
@@ -32,7 +32,7 @@ pub struct PoolLine {
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
-    units: &Result<Vec<Written>, Unread>,
+    units: &Result<Vec<Script>, Unread>,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<PoolLine>, Unread> {
     has_configuration(source)?;
@@ -43,8 +43,11 @@ pub(super) fn read(
     for written in units.iter().chain(&script) {
         lines.extend(summed(written.known(Unresolved::may_be_pool)?));
     }
-    for (path, text) in tuned::profiles(source)? {
-        lines.extend(in_profile(&path, &text, refused));
+    // Files at run time, and the command line of the next boot. `[sysctl]` is one of the sysctl settings.
+    for profile in tuned::profiles(source)? {
+        lines.extend(profile.boot.iter().flat_map(|line| at_boot(&line.place, &line.boot)));
+        refused.extend(profile.sysfs.iter().filter_map(written::refused));
+        lines.extend(summed(&profile.sysfs));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
     lines.extend(next.iter().flat_map(|next| at_boot(&next.place, &next.boot)));
@@ -118,10 +121,15 @@ impl PoolWrite {
 
     /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
     pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
+        Self::by_size(writes, Some(default))
+    }
+
+    /// The same where the default size may not be known.
+    fn by_size(writes: &[Self], default: Option<Bytes>) -> Vec<PoolLine> {
         // Of each size the number of its first write, and of each node the last write.
-        let mut pools: BTreeMap<Bytes, (usize, Held<'_>)> = BTreeMap::new();
+        let mut pools: BTreeMap<Option<Bytes>, (usize, Held<'_>)> = BTreeMap::new();
         for (at, write) in writes.iter().enumerate() {
-            let size = write.line.size.unwrap_or(default);
+            let size = write.line.size.or(default);
             let (_, held) = pools.entry(size).or_insert_with(|| (at, BTreeMap::new()));
             match write.node {
                 Some(_) => {
@@ -131,12 +139,12 @@ impl PoolWrite {
             }
             held.insert(write.node, (at, write));
         }
-        let sum = |(size, (first, held)): (Bytes, (usize, Held<'_>))| {
+        let sum = |(size, (first, held)): (Option<Bytes>, (usize, Held<'_>))| {
             let (_, last) = held.values().max_by_key(|(at, _)| *at)?;
             let pages = held.values().map(|(_, write)| write.line.pages);
             let line = PoolLine {
                 place: last.line.place.clone(),
-                size: Some(size),
+                size,
                 pages: pages.fold(0, u64::saturating_add),
                 is_by_node: held.keys().any(Option::is_some),
             };
@@ -151,52 +159,10 @@ impl PoolWrite {
 /// Writes that hold, by node, each with its number.
 type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 
-/// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
+/// The lines of one size, which may be those of several nodes, as one.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
-    let mut sums: Vec<PoolLine> = Vec::new();
-    let last: BTreeMap<&str, usize> = all
-        .iter()
-        .enumerate()
-        .map(|(at, line)| (line.name.as_str(), at))
-        .collect();
-    let lines = all
-        .iter()
-        .enumerate()
-        .filter(|(at, line)| last[line.name.as_str()] == *at);
-    let mut by_size: BTreeMap<Option<Bytes>, usize> = BTreeMap::new();
-    for line in lines.filter_map(|(_, line)| of_pool(line)) {
-        match by_size.get(&line.size).copied() {
-            Some(at) => {
-                let sum: &mut PoolLine = &mut sums[at];
-                sum.pages = sum.pages.saturating_add(line.pages);
-                sum.is_by_node |= line.is_by_node;
-            }
-            None => {
-                by_size.insert(line.size, sums.len());
-                sums.push(line);
-            }
-        }
-    }
-    sums
-}
-
-/// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
-fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
-    let (mut lines, mut by_file) = (Vec::new(), Vec::new());
-    for (section, line) in in_sections(path, text, tuned::COMMENT) {
-        let Some((key, value)) = line.pair() else { continue };
-        match section {
-            "[bootloader]" if key.starts_with("cmdline") => {
-                let words = value.trim_matches(['"', '\'']).trim_start_matches(['+', '=']);
-                lines.extend(at_boot(&line.place(), &Boot::parse(words, None)));
-            }
-            "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
-            _ => {}
-        }
-    }
-    refused.extend(by_file.iter().filter_map(written::refused));
-    lines.extend(summed(&by_file));
-    lines
+    let writes: Vec<PoolWrite> = all.iter().filter_map(PoolWrite::of).collect();
+    PoolWrite::by_size(&writes, None)
 }
 
 fn at_boot(place: &str, boot: &Boot) -> Vec<PoolLine> {

@@ -8,7 +8,7 @@ use host::parse;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(pub(crate) Vec<Setting>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// `FILE:LINE`.
     pub place: String,

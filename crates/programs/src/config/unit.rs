@@ -3,7 +3,7 @@
 use model::{Reading, Unread};
 
 use super::Setting;
-use super::files::{Line, content, drop_ins, first, has_configuration, said, taken};
+use super::files::{Line, content, drop_ins, first, has_configuration, joined, taken};
 use crate::Limit;
 use host::Source;
 
@@ -70,9 +70,24 @@ impl Unit {
 /// Those that have limits (systemd.exec(5)).
 const SECTIONS: [&str; 4] = ["Service", "Socket", "Mount", "Swap"];
 
-/// The name in `[Service]`.
-pub(super) fn section<'a>(line: &Line<'a>) -> Option<&'a str> {
-    line.text.strip_prefix('[')?.strip_suffix(']')
+/// A setting with its section, or a line of no known form.
+type SettingOrNot<'a> = Result<(Option<&'a str>, Setting), Unread>;
+
+/// The settings of a unit in their order; a value goes on behind a backslash.
+pub(super) fn settings<'a>(path: &'a str, text: &'a str) -> Vec<SettingOrNot<'a>> {
+    let mut inside = None;
+    let setting = |(line, text): (Line<'a>, String)| {
+        if let Some(section) = line.text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inside = Some(section);
+            return None;
+        }
+        let set = text
+            .split_once('=')
+            .map(|(name, value)| (inside, line.setting(name.trim(), value.trim())));
+        Some(set.ok_or_else(|| line.garbled("`[Section]` or `Name=value`")))
+    };
+    let lines = joined(path, text, &['#', ';']);
+    lines.into_iter().filter_map(setting).collect()
 }
 
 /// The unit of a name and its drop-ins. One without files (made at run time) has no settings.
@@ -88,13 +103,9 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
     };
     for path in files(source, name)? {
         let text = content(source, &path)?.unwrap_or_default();
-        let mut inside = None;
-        for line in said(&path, &text, &['#', ';']) {
-            inside = section(&line).or(inside);
+        for (section, setting) in settings(&path, &text).into_iter().flatten() {
             // What systemd ignores leaves the setting as it was.
-            let Some((key, value)) = line.pair() else { continue };
-            let setting = line.setting(key, value);
-            if let Err(wanted) = unit.take(inside, &setting) {
+            if let Err(wanted) = unit.take(section, &setting) {
                 unit.refused.push(setting.garbled(wanted));
             }
         }

@@ -6,6 +6,7 @@ use crate::config::files::{Line, said};
 use crate::config::includes::{Files, Include, Reader};
 use crate::config::{Setting, Settings};
 use host::Source;
+use host::parse::shift;
 
 /// Those that a server reads, in this order, without the files of one user.
 const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
@@ -271,10 +272,7 @@ const SIZES: [&str; 6] = [
 /// A size as eval_num_suffix() reads it: digits, and a letter K, M, G, T, P or E. What follows the letter is not looked at, so that `8GB` is 8G.
 pub fn size(text: &str) -> Option<Bytes> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let shift = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
-        None => 0,
-        Some(letter) => 10 * (1 + "KMGTPE".find(letter)?),
-    };
+    let shift = unit.chars().next().map_or(Some(0), shift)?;
     digits.parse::<u64>().ok()?.checked_mul(1 << shift).map(Bytes)
 }
 

@@ -198,24 +198,14 @@ fn number(text: &str) -> Option<(f64, &str)> {
 
 /// What strtod() takes: digits with a point, and an exponent if digits follow its letter.
 fn real(text: &str) -> Option<(f64, &str)> {
-    let (whole, rest) = split(text, |c| c.is_ascii_digit());
-    let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(after) => split(after, |c| c.is_ascii_digit()),
-        None => ("", rest),
-    };
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let exponent = rest.strip_prefix(['e', 'E']).and_then(|after| {
-        let (digits, rest) = split(after.strip_prefix(['+', '-']).unwrap_or(after), |c| c.is_ascii_digit());
-        let sign = if after.starts_with('-') { "-" } else { "" };
-        (!digits.is_empty()).then(|| (format!("{sign}{digits}"), rest))
+    let (mantissa, rest) = split(text, |c| c.is_ascii_digit() || c == '.');
+    let exponent = rest.strip_prefix(['e', 'E']).map_or(0, |after| {
+        let sign = usize::from(after.starts_with(['+', '-']));
+        let digits = split(&after[sign..], |c| c.is_ascii_digit()).0.len();
+        if digits > 0 { 1 + sign + digits } else { 0 }
     });
-    let (exponent, rest) = exponent.unwrap_or_else(|| ("0".to_owned(), rest));
-    let number: f64 = format!("{whole}.{fraction}e{exponent}")
-        .parse()
-        .or_else(|_| format!("0{whole}.{fraction}0e{exponent}").parse())
-        .ok()?;
+    let (number, rest) = text.split_at(mantissa.len() + exponent);
+    let number: f64 = number.parse().ok()?;
     number.is_finite().then_some((number, rest))
 }
 
@@ -289,40 +279,21 @@ fn string(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The longest of the scanner's forms without quotes: a word, or a number with letters behind it.
+/// The scanner's forms without quotes: a word, or a number. Letters may follow a whole one.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
-    let taken = if text.starts_with(is_letter) {
-        split(text, |c| is_letter(c) || c.is_ascii_digit() || "-._:/".contains(c))
-            .0
-            .len()
-    } else {
-        numeric(text)?
+    let (own, rest) = split(text, |c| !is_blank(c) && c != '#');
+    let is_in_word = |c: char| is_letter(c) || c.is_ascii_digit() || "-._:/".contains(c);
+    let is_word = own.starts_with(is_letter) && own.chars().all(is_in_word);
+    let number = own.strip_prefix(['+', '-']).unwrap_or(own);
+    let has_unit = |(digits, unit): (&str, &str)| !digits.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic());
+    let is_hex = || {
+        let hex = number.strip_prefix("0x");
+        hex.is_some_and(|hex| has_unit(split(hex, |c| c.is_ascii_hexdigit())))
     };
-    let (value, rest) = text.split_at(taken);
-    Some((value.to_owned(), rest))
-}
-
-/// The length of an INTEGER, letters behind it taken in, or of a REAL, which has none.
-fn numeric(text: &str) -> Option<usize> {
-    let sign = usize::from(text.starts_with(['+', '-']));
-    let digits = &text[sign..];
-    let hex = digits
-        .strip_prefix("0x")
-        .map(|hex| split(hex, |c| c.is_ascii_hexdigit()).0.len());
-    let plain = split(digits, |c| c.is_ascii_digit()).0.len();
-    let whole = hex.filter(|length| *length > 0).map_or(plain, |length| length + 2);
-    let integer = (whole > 0).then(|| sign + whole + split(&digits[whole..], |c| c.is_ascii_alphabetic()).0.len());
-    let real = digits[plain..].strip_prefix('.').map(|fraction| {
-        let length = split(fraction, |c| c.is_ascii_digit()).0.len();
-        let exponent = fraction[length..].strip_prefix(['e', 'E']).map_or(0, |after| {
-            let sign = usize::from(after.starts_with(['+', '-']));
-            let digits = split(&after[sign..], |c| c.is_ascii_digit()).0.len();
-            if digits > 0 { 1 + sign + digits } else { 0 }
-        });
-        sign + plain + 1 + length + exponent
-    });
-    integer.into_iter().chain(real).max()
+    let is_whole = || has_unit(split(number, |c| c.is_ascii_digit())) || is_hex();
+    let is_real = || number.contains('.') && real(number).is_some_and(|(_, rest)| rest.is_empty());
+    (is_word || is_whole() || is_real()).then(|| (own.to_owned(), rest))
 }
 
 #[cfg(test)]

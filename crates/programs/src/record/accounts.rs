@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use host::accounts::{GROUP, Group, PASSWD, User, groups, users};
 use model::Bytes;
 
 use super::keep::Kept;
@@ -12,61 +13,45 @@ const LARGEST_FILE: Bytes = Bytes::mib(4);
 
 /// Users of processes, their groups, and the group of `vm.hugetlb_shm_group`.
 pub(super) fn record(recorder: &mut Recorder<'_>, programs: &[Program]) {
-    let users: BTreeSet<u32> = programs
+    let uids: BTreeSet<u32> = programs
         .iter()
         .filter_map(|program| program.pages.uid.known().copied())
         .collect();
-    let mut groups: BTreeSet<u32> = programs
+    let mut gids: BTreeSet<u32> = programs
         .iter()
         .filter_map(|program| program.groups.known())
         .flatten()
         .copied()
         .collect();
-    let shm = recorder.source.number("/proc/sys/vm/hugetlb_shm_group");
-    groups.extend(shm.known().and_then(|&group| u32::try_from(group).ok()));
-    let passwd = recorder.source.text("/etc/passwd").into_result().unwrap_or_default();
-    let names: BTreeSet<&str> = passwd
-        .lines()
-        .filter(|line| has_id(line, &users))
-        .filter_map(|line| line.split(':').next())
-        .collect();
-    recorder.file("/etc/passwd", LARGEST_FILE, |bytes| {
-        accounts(bytes, |line| user(line).filter(|_| has_id(line, &users)))
-    });
-    recorder.file("/etc/group", LARGEST_FILE, |bytes| {
-        accounts(bytes, |line| {
-            group(line, &names)
-                .filter(|(_, ours)| *ours || has_id(line, &groups))
-                .map(|(line, _)| line)
-        })
-    });
+    let source = recorder.source;
+    let shm = source.number("/proc/sys/vm/hugetlb_shm_group");
+    gids.extend(shm.known().and_then(|&group| u32::try_from(group).ok()));
+    let text = |path| {
+        let bytes = source.bytes_within(path, LARGEST_FILE);
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (passwd, group) = (text(PASSWD), text(GROUP));
+    let all = users(passwd.known().map_or("", String::as_str));
+    let running: Vec<User> = all.filter(|user| uids.contains(&user.uid)).collect();
+    let named = |name: &String| running.iter().any(|user| user.name == *name);
+    let group_line = |mut group: Group| {
+        group.members.retain(named);
+        let is_kept = !group.members.is_empty() || gids.contains(&group.gid);
+        is_kept.then(|| format!("{}:x:{}:{}\n", group.name, group.gid, group.members.join(",")))
+    };
+    let of_users = passwd.map(|text| kept(&text, &running.iter().map(user_line).collect::<Vec<_>>()));
+    let of_groups = group.map(|text| kept(&text, &groups(&text).filter_map(group_line).collect::<Vec<_>>()));
+    recorder.put(PASSWD, of_users);
+    recorder.put(GROUP, of_groups);
 }
 
-fn has_id(line: &str, ids: &BTreeSet<u32>) -> bool {
-    let id = line.split(':').nth(2).and_then(|id| id.parse().ok());
-    id.is_some_and(|id| ids.contains(&id))
+/// Without what is personal.
+fn user_line(user: &User) -> String {
+    let gid = user.gid.map_or_else(String::new, |gid| gid.to_string());
+    format!("{}:x:{}:{gid}:::\n", user.name, user.uid)
 }
 
-fn accounts(bytes: &[u8], keep: impl Fn(&str) -> Option<String>) -> Kept {
-    let text = String::from_utf8_lossy(bytes);
-    let kept: Vec<String> = text.lines().filter_map(keep).collect();
-    let left_out = text.lines().count() - kept.len();
-    let lines: String = kept.iter().map(|line| format!("{line}\n")).collect();
-    Kept::part(lines.into_bytes(), left_out, "accounts that run nothing")
-}
-
-/// `NAME:PASSWORD:UID:GID:FULL NAME:HOME:SHELL` without what is personal.
-fn user(line: &str) -> Option<String> {
-    let mut fields = line.split(':');
-    let (name, uid, gid) = (fields.next()?, fields.nth(1)?, fields.next()?);
-    Some(format!("{name}:x:{uid}:{gid}:::"))
-}
-
-/// `NAME:PASSWORD:GID:MEMBERS` with those members that run something, and whether there are any.
-fn group(line: &str, names: &BTreeSet<&str>) -> Option<(String, bool)> {
-    let mut fields = line.split(':');
-    let (name, gid) = (fields.next()?, fields.nth(1)?);
-    let members = fields.next().unwrap_or_default().split(',');
-    let members: Vec<&str> = members.filter(|member| names.contains(member)).collect();
-    Some((format!("{name}:x:{gid}:{}", members.join(",")), !members.is_empty()))
+fn kept(text: &str, lines: &[String]) -> Kept {
+    let left_out = text.lines().count() - lines.len();
+    Kept::part(lines.concat().into_bytes(), left_out, "accounts that run nothing")
 }

@@ -40,8 +40,7 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
         record_sum(recorder, program);
     });
     for &at in &candidates.closer {
-        let program = &candidates.programs[at];
-        Closer { recorder, program }.record();
+        record_closely(recorder, &candidates.programs[at]);
     }
     record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
@@ -145,97 +144,67 @@ fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
 }
 
 /// One process that deserves a closer look.
-struct Closer<'r, 'a> {
-    recorder: &'r mut Recorder<'a>,
-    program: &'r Program,
+fn record_closely(recorder: &mut Recorder<'_>, program: &Program) {
+    let areas = record_mappings(recorder, program);
+    recorder.file(&program.file("mounts"), LARGEST_FILE, memory_mounts);
+    let membership = Membership::read(recorder.source, program.pid());
+    if let Some(service) = membership.known().and_then(Membership::service) {
+        settings::record_unit(recorder, &service);
+    }
+    record_own_files(recorder, program, &areas);
 }
 
-impl Closer<'_, '_> {
-    fn record(mut self) {
-        let areas = self.mappings();
-        self.file("mounts", memory_mounts);
-        self.unit();
-        self.files_of_its_own(&areas);
+/// With counts where that stalls no process, otherwise the names of what is mapped.
+fn record_mappings(recorder: &mut Recorder<'_>, program: &Program) -> Vec<Area> {
+    let [smaps, numa, maps] = ["smaps", "numa_maps", "maps"].map(|name| program.file(name));
+    if !is_affordable(recorder, program) {
+        recorder.leave_out(&smaps, "all of it, because reading it would hold up so large a process");
+    } else if has_more_mappings(recorder.source, &maps, MOST_COUNTED) {
+        let why = format!("all of it, because the process has more than {MOST_COUNTED} mappings");
+        recorder.leave_out(&smaps, &why);
+        recorder.leave_out(&numa, &why);
+    } else {
+        recorder.file(&smaps, LARGEST_FILE, counts_that_count);
+        recorder.file(&numa, LARGEST_FILE, whole);
     }
-
-    fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) -> bool {
-        let path = self.program.file(name);
-        self.recorder.file(&path, LARGEST_FILE, keep);
-        self.recorder.tree.is_file(&path)
+    if !recorder.tree.is_file(&smaps) {
+        recorder.file(&maps, LARGEST_FILE, whole);
     }
+    let areas = areas::of_files(recorder.source, program.pid());
+    areas.into_result().unwrap_or_default()
+}
 
-    fn leave_out(&mut self, name: &str, what: &str) {
-        self.recorder.leave_out(&self.program.file(name), what);
-    }
-
-    /// With counts where that stalls no process, otherwise the names of what is mapped.
-    fn mappings(&mut self) -> Vec<Area> {
-        let mut is_counted = false;
-        if !is_affordable(self.recorder, self.program) {
-            self.leave_out(
-                "smaps",
-                "all of it, because reading it would hold up so large a process",
-            );
-        } else if has_more_mappings(self.recorder.source, &self.program.file("maps"), MOST_COUNTED) {
-            let why = format!("all of it, because the process has more than {MOST_COUNTED} mappings");
-            ["smaps", "numa_maps"]
-                .iter()
-                .for_each(|name| self.leave_out(name, &why));
-        } else {
-            is_counted = self.file("smaps", counts_that_count);
-            self.file("numa_maps", whole);
+/// Files in its own root: configuration, and files that hold versions.
+fn record_own_files(recorder: &mut Recorder<'_>, program: &Program, areas: &[Area]) {
+    let root = program.file("root");
+    let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+    if program.is(Kind::Postgres) == Ok(true) {
+        // Where it takes connections.
+        let cwd = program.file("cwd");
+        if let Reading::Known(directory) = recorder.source.link(&cwd) {
+            recorder.file(&format!("{root}{directory}/postmaster.pid"), LARGEST_FILE, whole);
+            recorder.tree.insert(&cwd, Node::Link(directory));
         }
-        if !is_counted {
-            self.file("maps", whole);
-        }
-        let areas = areas::of_files(self.recorder.source, self.program.pid());
-        areas.into_result().unwrap_or_default()
-    }
-
-    fn unit(&mut self) {
-        let membership = Membership::read(self.recorder.source, self.program.pid());
-        if let Some(service) = membership.known().and_then(Membership::service) {
-            settings::record_unit(self.recorder, &service);
-        }
-    }
-
-    /// Files in its own root: configuration, and files that hold versions.
-    fn files_of_its_own(&mut self, areas: &[Area]) {
-        let (program, pid) = (self.program, self.program.pid());
-        let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
-        if program.is(Kind::Postgres) == Ok(true) {
-            let root = format!("/proc/{pid}/root");
-            // Where it takes connections.
-            let cwd = program.file("cwd");
-            if let Reading::Known(directory) = self.recorder.source.link(&cwd) {
-                let own = format!("{root}{directory}/postmaster.pid");
-                self.recorder.file(&own, LARGEST_FILE, whole);
-                self.recorder.tree.insert(&cwd, Node::Link(directory));
-            }
-            for path in postgres::files(arguments) {
-                settings::record_postgres(self.recorder, &format!("{root}{path}"));
-                let read = Configuration::read(self.recorder.source, &root, &path);
-                for included in read.unwrap_or_default().files.iter().skip(1) {
-                    settings::record_postgres(self.recorder, &format!("{root}{included}"));
-                }
+        for path in postgres::files(arguments) {
+            settings::record_postgres(recorder, &format!("{root}{path}"));
+            let read = Configuration::read(recorder.source, &root, &path);
+            for included in read.unwrap_or_default().files.iter().skip(1) {
+                settings::record_postgres(recorder, &format!("{root}{included}"));
             }
         }
-        for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {
-            self.recorder.file(&path, LARGEST_FILE, settings::java_version);
-        }
-        if let Some(path) = locks::file(arguments) {
-            let own = format!("/proc/{pid}/root{path}");
-            self.recorder.file(&own, LARGEST_FILE, settings::about_locks);
-        }
-        if let Some(path) = glibc::library(areas) {
-            let own = format!("/proc/{pid}/root{path}");
-            self.recorder
-                .file(&own, LARGEST_LIBRARY, |bytes| Kept::whole(&glibc::telling_part(bytes)));
-        }
-        if program.is(Kind::Mongo) == Ok(true) {
-            self.recorder
-                .file("/var/lib/dpkg/status", Bytes::mib(16), settings::mongo_package);
-        }
+    }
+    for path in jvm::release_files(recorder.source, program.pid(), areas).unwrap_or_default() {
+        recorder.file(&path, LARGEST_FILE, settings::java_version);
+    }
+    if let Some(path) = locks::file(arguments) {
+        recorder.file(&format!("{root}{path}"), LARGEST_FILE, settings::about_locks);
+    }
+    if let Some(path) = glibc::library(areas) {
+        let version = |bytes: &[u8]| Kept::whole(&glibc::telling_part(bytes));
+        recorder.file(&format!("{root}{path}"), LARGEST_LIBRARY, version);
+    }
+    if program.is(Kind::Mongo) == Ok(true) {
+        recorder.file("/var/lib/dpkg/status", Bytes::mib(16), settings::mongo_package);
     }
 }
 

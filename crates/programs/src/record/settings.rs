@@ -3,13 +3,12 @@
 use model::Bytes;
 
 use super::keep::Kept;
-use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
-use crate::config::applies_sysctl;
 use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
+use crate::config::{applies_sysctl, hugetlb_files};
 use crate::locks;
 use crate::mongo::PACKAGES;
 use host::tree::Node;
@@ -106,14 +105,10 @@ fn hugetlb_names(recorder: &mut Recorder<'_>) {
     let mounts = mounts.known().into_iter().flatten();
     for mount in mounts.filter(|mount| mount.kind == "hugetlbfs") {
         recorder.directory(&mount.target);
-        for pattern in ["/*", "/*/*"] {
-            for path in expand(recorder.source, &format!("{}{pattern}", mount.target)).paths {
-                if recorder.source.list(&path).known().is_none() {
-                    let why = "left out: it is memory of programs".to_owned();
-                    recorder.tree.insert(&path, Node::Failed(why));
-                }
-            }
-        }
+    }
+    for path in hugetlb_files(recorder.source).into_result().unwrap_or_default() {
+        let why = "left out: it is memory of programs".to_owned();
+        recorder.tree.insert(&path, Node::Failed(why));
     }
 }
 
@@ -284,24 +279,19 @@ fn with_parameters(bytes: &[u8], keeps: impl Fn(&str) -> bool) -> Kept {
             continue;
         }
         let (head, parameters) = boot_line(line);
-        let (known, others): (Vec<&str>, Vec<&str>) = parameters
-            .split_whitespace()
-            .partition(|word| is_boot_word(word.trim_matches(['"', '\''])));
+        let words = parameters.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        // A variable may hold some.
+        let (known, others): (Vec<&str>, Vec<&str>) =
+            words.partition(|word| is_parameter(word) || word.starts_with('$'));
         left_out += others.len();
         // Also without one: it may take the place of a line with some.
         if !known.is_empty() || !head.is_empty() {
-            let known: Vec<&str> = known.iter().map(|word| word.trim_matches(['"', '\''])).collect();
             let quote = if head.ends_with('=') { "\"" } else { "" };
             lines += &format!("{head}{quote}{}{quote}", secrets::line(&known.join(" ")));
         }
         lines.push('\n');
     }
     Kept::text(lines, left_out, "words that decide nothing about pages")
-}
-
-/// A parameter about pages, or a variable that may hold some.
-fn is_boot_word(word: &str) -> bool {
-    is_parameter(word) || word.starts_with('$')
 }
 
 /// Names before boot parameters: in entries of systemd-boot, in GRUB's environment, of unified images, of U-Boot and of Armbian.

@@ -14,7 +14,8 @@ use model::process::MappingPages;
 use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
-use crate::Kind;
+use crate::config::files::file_name;
+use crate::{Kind, zero_ended};
 use configured::Asked;
 use host::processes::{self, Ground, Reason, smaps};
 use host::snapshot::{Kernel, Meminfo, MountTree, Thp};
@@ -31,16 +32,6 @@ const MOST_DESCRIPTORS: usize = 4096;
 /// smaps of a large process.
 const LONGEST_SMAPS: Bytes = Bytes::gib(1);
 
-/// The hypervisor that a file is, by its base name, and the name under which its machines are shown.
-fn hypervisor(file: &str) -> Option<(Kind, &'static str)> {
-    match file {
-        "cloud-hypervisor" => Some((Kind::CloudHypervisor, "cloud-hypervisor")),
-        "firecracker" => Some((Kind::Firecracker, "firecracker")),
-        name if qemu::is_program(name) => Some((Kind::Qemu, "qemu")),
-        _ => None,
-    }
-}
-
 /// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
 pub fn list(source: &Source) -> Reading<Vec<Vm>> {
     source.pids().map(|pids| {
@@ -52,22 +43,31 @@ pub fn list(source: &Source) -> Reading<Vec<Vm>> {
 /// The machine that a process runs; `None` if it runs none, or has just ended.
 pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
     let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
-    let argv = words(bytes.known()?);
-    let own_name = argv.first()?.rsplit('/').next().unwrap_or_default();
-    let (program, name) = hypervisor(own_name).unzip();
+    let mut argv = zero_ended(bytes.known()?);
+    argv.retain(|word| !word.is_empty());
+    let own_name = file_name(argv.first()?);
+    let program = Kind::of(own_name, &argv).filter(|kind| kind.is_hypervisor());
     let kvm = holds_kvm(source, pid);
     if program.is_none() && kvm.known() != Some(&true) {
         return None;
     }
     let asked = asked(source, pid, program, &argv);
-    let configured = asked.as_ref().map(|asked| configured(source, pid, asked));
+    let mounts = MountTree::of_process(source, pid);
+    let configured = asked
+        .as_ref()
+        .map(|asked| asked.resolve(&mounts, default_huge_page(source)));
     let memory = memory(source, pid, configured.known());
     let mappings = memory
         .as_ref()
         .map_or_else(|_| Vec::new(), |memory| memory.mappings.clone());
     let mut vm = Vm {
         pid,
-        program: name.unwrap_or(own_name).to_owned(),
+        program: match program {
+            Some(Kind::Qemu) => "qemu",
+            Some(kind) => kind.executable(),
+            None => own_name,
+        }
+        .to_owned(),
         name: asked.known().and_then(|asked| asked.name.clone()),
         kvm,
         configured,
@@ -98,16 +98,6 @@ fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reas
         .iter()
         .max_by_key(|mapping| mapping.backing.of(PageKind::Base))?;
     processes::why_base(largest, process.known()?, &ground)
-}
-
-fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
-    asked.resolve(&MountTree::of_process(source, pid), default_huge_page(source))
-}
-
-/// `cmdline` is separated and ended by zero bytes.
-fn words(cmdline: &[u8]) -> Vec<String> {
-    let words = cmdline.split(|&byte| byte == 0).filter(|word| !word.is_empty());
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 fn asked(source: &Source, pid: u32, program: Option<Kind>, argv: &[String]) -> Reading<Asked> {

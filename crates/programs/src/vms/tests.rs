@@ -8,7 +8,7 @@ use model::vms::{KvmPages, Region};
 use model::{Bytes, Cause, PageKind, Reading};
 
 use super::configured::{Asked, Backing};
-use super::{KVM, Vm, cloud_hypervisor, firecracker, holds_kvm, list, qemu, vm, words};
+use super::{KVM, Vm, cloud_hypervisor, firecracker, holds_kvm, list, qemu, vm};
 use host::{Source, Tree};
 
 fn argv(text: &str) -> Vec<String> {
@@ -294,12 +294,6 @@ fn a_process_that_holds_a_machine_of_kvm_is_one_whatever_its_name() {
     let vm = only(&Source::from_tree("made", tree));
     assert_eq!((vm.program.as_str(), vm.name), ("crosvm", None));
     assert_eq!(vm.configured.unread().map(|why| why.unread), Some(Cause::Absent));
-}
-
-#[test]
-fn a_command_line_is_words_between_zero_bytes() {
-    assert_eq!(words(b"a\0b c\0\0"), ["a", "b c"]);
-    assert!(words(b"").is_empty());
 }
 
 /// Ends the process when the test does, however that ends.

@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use host::{Membership, Source};
+use host::{Accounts, Membership, Source};
 use model::{Bytes, Reading};
-use programs::config::Accounts;
 
 use crate::cli::args::By;
 use crate::cli::values::word;
@@ -74,7 +73,11 @@ impl<'a> Names<'a> {
 
     fn user(&self, row: &ProcessRow) -> Option<String> {
         match &row.pages.uid {
-            Reading::Known(uid) => Some(self.accounts.users.get(uid).cloned().unwrap_or_else(|| uid.to_string())),
+            Reading::Known(uid) => Some(
+                self.accounts
+                    .user(*uid)
+                    .map_or_else(|| uid.to_string(), |user| user.name.clone()),
+            ),
             Reading::Unread(_) => None,
         }
     }

@@ -1,9 +1,8 @@
 //! Which processes were asked for.
 
 use anyhow::bail;
-use host::{Membership, Source, glob};
+use host::{Accounts, Membership, Source, glob};
 use model::process::ProcessPages;
-use programs::config::Accounts;
 
 use crate::cli::args;
 
@@ -46,10 +45,9 @@ fn id_of(source: &Source, user: &str) -> anyhow::Result<u32> {
         return Ok(id);
     }
     let accounts = Accounts::read(source);
-    let found = accounts.known();
-    let found = found.and_then(|accounts| accounts.users.iter().find(|(_, name)| *name == user));
+    let found = accounts.known().and_then(|accounts| accounts.user_named(user));
     match (found, accounts.unread()) {
-        (Some((id, _)), _) => Ok(*id),
+        (Some(found), _) => Ok(found.uid),
         (None, Some(why)) => bail!("--user {user}: its id is not known ({why}; write the id)"),
         (None, None) => bail!(
             "--user {user}: /etc/passwd of {} has no such user (write the id)",

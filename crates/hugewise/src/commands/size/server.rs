@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use host::{Input, Source};
+use host::{Accounts, Input, Source};
 use model::Bytes;
 use programs::size::postgres::Origin;
 use programs::{auto_conf, running_server};
@@ -162,13 +162,9 @@ fn owner(own: u32, owners: [u32; 2]) -> Result<u32, String> {
 
 /// A user with the main group that the accounts give it. The group of a file is its owner's choice.
 fn user(uid: u32) -> Result<User, String> {
-    let accounts = Source::live().text("/etc/passwd").into_result();
+    let accounts = Accounts::read(&Source::live()).into_result();
     let accounts = accounts.map_err(|why| why.to_string())?;
-    let group = accounts.lines().find_map(|line| {
-        let mut fields = line.split(':').skip(2);
-        let is_wanted = fields.next()?.parse() == Ok(uid);
-        is_wanted.then(|| fields.next()?.parse().ok()).flatten()
-    });
+    let group = accounts.user(uid).and_then(|user| user.gid);
     let gid = group.ok_or_else(|| format!("user {uid} has no account in /etc/passwd"))?;
     Ok(User { uid, gid })
 }

@@ -1,11 +1,11 @@
 //! User data of Bottlerocket: the settings of its API that are about pages.
 
 use model::Unread;
+use toml::de::{DeTable, DeValue};
 
 use super::garbled::{Refusal, empty};
 use super::node::{Setup, boot_line};
 use super::pod::amount as amount_of;
-use super::tokens::{Token, tokens};
 use crate::config::{BootForm, BootLine, Setting};
 
 const SYSCTL: &str = "settings.kernel.sysctl.";
@@ -147,55 +147,44 @@ struct Assignment {
     values: Vec<String>,
 }
 
+/// In their order. What is no TOML is left out.
 fn assignments(text: &str) -> Vec<Assignment> {
-    let tokens = tokens(text, false);
-    // The section, and the inline tables that are open in it.
-    let (mut rest, mut open, mut found) = (&tokens[..], vec![String::new()], Vec::new());
-    while let [first, others @ ..] = rest {
-        let is_header = first.is('[');
-        let is_end = |token: &Token| token.text().is_none() || token.line > first.line;
-        let (words, after) = until(if is_header { others } else { rest }, is_end);
-        let name: String = words.iter().filter_map(Token::text).collect();
-        let is_sign = |token: &&Token| token.text().is_none() && token.line == first.line;
-        let sign = after.first().filter(is_sign);
-        rest = if sign.is_some() { &after[1..] } else { after };
-        if is_header {
-            open = vec![name];
-        } else if sign.is_some_and(|sign| sign.is('}')) {
-            open.truncate(open.len().saturating_sub(1).max(1));
-        } else if sign.is_some_and(|sign| sign.is('=')) {
-            match rest.split_first() {
-                Some((brace, inside)) if brace.is('{') => {
-                    open.push(name);
-                    rest = inside;
-                }
-                _ => {
-                    let (values, after) = values(rest);
-                    rest = after;
-                    open.push(name);
-                    found.push(Assignment {
-                        line: first.line,
-                        name: open.join(".").trim_start_matches('.').to_owned(),
-                        values: values.iter().filter_map(Token::text).map(str::to_owned).collect(),
-                    });
-                    open.pop();
-                }
-            }
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let (document, _) = DeTable::parse_recoverable(text);
+    let mut found = Vec::new();
+    add("", document.get_ref(), &mut found);
+    found.sort_by_key(|(at, _)| *at);
+    let placed = |(at, set): (usize, Assignment)| Assignment {
+        line: ends.partition_point(|end| *end < at) + 1,
+        ..set
+    };
+    found.into_iter().map(placed).collect()
+}
+
+/// The assignments of a table, each with where it begins.
+fn add(before: &str, table: &DeTable<'_>, found: &mut Vec<(usize, Assignment)>) {
+    for (key, value) in table {
+        let name = format!("{before}{}", key.get_ref());
+        if let DeValue::Table(inner) = value.get_ref() {
+            add(&format!("{name}."), inner, found);
+            continue;
         }
-    }
-    found
-}
-
-/// The value behind a `=`, or those of a list, and what follows them.
-fn values(tokens: &[Token]) -> (&[Token], &[Token]) {
-    match tokens.split_first() {
-        Some((bracket, inside)) if bracket.is('[') => until(inside, |token| token.is(']')),
-        _ => tokens.split_at(tokens.len().min(1)),
+        let mut values = Vec::new();
+        texts(value.get_ref(), &mut values);
+        let set = Assignment { line: 0, name, values };
+        found.push((key.span().start, set));
     }
 }
 
-fn until(tokens: &[Token], is_end: impl Fn(&Token) -> bool) -> (&[Token], &[Token]) {
-    tokens.split_at(tokens.iter().position(is_end).unwrap_or(tokens.len()))
+/// A value, or those of a list.
+fn texts(value: &DeValue<'_>, all: &mut Vec<String>) {
+    match value {
+        DeValue::Array(items) => items.iter().for_each(|item| texts(item.get_ref(), all)),
+        DeValue::String(text) => all.push(text.to_string()),
+        DeValue::Integer(number) => all.push(number.as_str().to_owned()),
+        DeValue::Boolean(is_on) => all.push(is_on.to_string()),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -206,15 +195,15 @@ mod tests {
 
     #[test]
     fn sections_and_lists_are_read() {
-        let text = "[settings.kernel.sysctl]\n\"vm/nr_hugepages\" = \"64\" # pages\n[settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
-                    [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\n\
-                    motd = ''\n[settings.kernel]\nsysctl.'vm.max_map_count' = '65530'\n";
+        let text = "[settings.kernel]\nsysctl.\"vm/nr_hugepages\" = \"64\" # pages\nsysctl.'vm.max_map_count' = '65530'\n\
+                    [settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
+                    [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\nmotd = ''\n";
         let read = setup("a.toml", text).expect("settings");
         let set: Vec<&str> = read.sysctl.iter().map(|set| set.place.as_str()).collect();
-        assert_eq!(set, ["a.toml:2", "a.toml:12"]);
+        assert_eq!(set, ["a.toml:2", "a.toml:3"]);
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
         assert_eq!(lines, ["hugepagesz=1G hugepages=2", "hugepagesz=1G hugepages=3"]);
-        assert_eq!(read.boot[1].place, "a.toml:6");
+        assert_eq!(read.boot[1].place, "a.toml:7");
         let why: Vec<&str> = read.refused.iter().map(|refused| refused.unread.why.as_str()).collect();
         assert!(
             why[0].contains("keeps no order") && why[1].contains("reboot-to-reconcile"),
@@ -279,8 +268,8 @@ mod tests {
         ] {
             assert_eq!(sysctl(text), ["vm.nr_hugepages=8G"], "{text}");
         }
-        let both = "[settings]\na = { b = 1 }\nkernel.sysctl = { \"vm.a\" = \"1\" }\nkernel.sysctl.\"vm.b\" = \"2\"\n";
-        assert_eq!(sysctl(both), ["vm.a=1", "vm.b=2"]);
+        let both = "[settings]\na = { b = 1 }\nkernel.sysctl.\"vm.b\" = \"2\"\nkernel.sysctl.\"vm.a\" = \"1\"\n";
+        assert_eq!(sysctl(both), ["vm.b=2", "vm.a=1"]);
         for text in [
             "settings.kernel.sysctl = { \"vm.nr_hugepages\" = \"8G\" }\n",
             "settings = { kernel = { sysctl = { \"vm.nr_hugepages\" = \"8G\" } } }\n",

@@ -7,8 +7,9 @@ use model::{Bytes, Cause, Unread};
 use super::garbled::empty;
 use super::starts::Start;
 use super::yaml::{self, Node, What};
-use super::{namespaces, quadlet, shell};
+use super::{namespaces, quadlet};
 use crate::config::Setting;
+use crate::config::files::file_name;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
@@ -64,7 +65,7 @@ impl Run {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         paths.any(|source| {
             let own = source.trim_start_matches("./").trim_end_matches('/');
-            let is_file = shell::file_name(own) == shell::file_name(path);
+            let is_file = file_name(own) == file_name(path);
             is_file || directory == own || directory.ends_with(&format!("/{own}"))
         })
     }
@@ -177,9 +178,6 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     if quadlet::is_quadlet(text) {
         return quadlet::parse(path, text).map(|run| vec![run]);
     }
-    if shell::starts(text, is_runtime) {
-        return command(path, text).map(|run| vec![run]);
-    }
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
         for (name, service) in document.get("services").map_or(&[][..], Node::entries) {
@@ -217,8 +215,8 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
             .unwrap_or_default();
         run.limit(&memlock.place(), written)?;
     }
-    if let Some(environment) = service.get("environment") {
-        set_all(&mut run, environment);
+    for (name, value, node) in pairs(service.get("environment")) {
+        run.set(&node.place(), name, value);
     }
     let volumes = service.items_of("volumes").iter();
     let volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("source")));
@@ -226,16 +224,9 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }
-    if let Some(sysctls) = service.get("sysctls") {
-        let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
-        let of_list = sysctls
-            .items()
-            .iter()
-            .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
-        let of_both = of_map.chain(of_list);
-        let refused = of_both.filter_map(|(name, node)| namespaces::refused(node.place(), name));
-        run.refused.extend(refused);
-    }
+    let sysctls = pairs(service.get("sysctls")).into_iter();
+    let refused = sysctls.filter_map(|(name, _, node)| namespaces::refused(node.place(), name));
+    run.refused.extend(refused);
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
         run.started = Some(node.place());
@@ -246,16 +237,15 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     Ok(run.of_image(service.text_of("image").unwrap_or_default()))
 }
 
-/// Variables, of a map or of a list.
-fn set_all(run: &mut Run, environment: &Node) {
-    for (name, value) in environment.entries() {
-        run.set(&value.place(), name, value.text().unwrap_or_default());
-    }
-    for item in environment.items() {
-        if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
-            run.set(&item.place(), name, value);
-        }
-    }
+/// Names and values, of a map or of a list.
+fn pairs(node: Option<&Node>) -> Vec<(&str, &str, &Node)> {
+    let entries = node.map_or(&[][..], Node::entries).iter();
+    let of_map = entries.map(|(name, value)| (name.as_str(), value.text().unwrap_or_default(), value));
+    let of_list = node.map_or(&[][..], Node::items).iter().filter_map(|item| {
+        let (name, value) = item.text()?.split_once('=')?;
+        Some((name, value, item))
+    });
+    of_map.chain(of_list).collect()
 }
 
 /// The name of an option, and its value where it is not the next word. Short ones without a value may come before another in one word, and
@@ -314,37 +304,17 @@ fn is_off(value: &str) -> bool {
 }
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
-fn command(path: &str, text: &str) -> Result<Run, Unread> {
-    let says = |line: &str| !line.trim_start().starts_with('#');
-    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
-    let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    let start = Start {
-        place: format!("{path}:{line}"),
-        words: shell::all_words(path, text)?,
-        ..Start::default()
-    };
-    of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
-}
-
-fn without_image(place: &str) -> Unread {
-    empty(place, "the `run` command names no image")
-}
-
-fn is_sudo(program: &str) -> bool {
-    matches!(program, "sudo" | "doas")
-}
-
-/// The same as a command of a script.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
     let words = start
         .from(is_runtime)
         .filter(|words| words.iter().any(|word| word == "run"))?;
-    let by_root = start.from(is_sudo).is_some_and(|all| all.len() > words.len());
+    let sudo = start.from(|program| matches!(program, "sudo" | "doas"));
+    let by_root = sudo.is_some_and(|all| all.len() > words.len());
     Some(of_words(&start.place, words, by_root))
 }
 
 fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread> {
-    let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
+    let by_podman = words.first().is_some_and(|word| file_name(word) == "podman");
     let mut words = words
         .iter()
         .map(String::as_str)
@@ -358,7 +328,8 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         may_be_rootless: by_podman && !by_root,
         ..Run::default()
     };
-    let image = run.options(place, &mut words)?.ok_or_else(|| without_image(place))?;
+    let without = || empty(place, "the `run` command names no image");
+    let image = run.options(place, &mut words)?.ok_or_else(without)?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

@@ -7,11 +7,11 @@ use model::Bytes;
 use super::compose::is_runtime;
 use super::ini::Server;
 use super::pod::{Container, Pod};
-use super::shell::file_name;
 use super::starts::Start;
 use super::{Given, Run, Service};
 use crate::Kind;
 use crate::config::Setting;
+use crate::config::files::file_name;
 
 pub use taken::Taken;
 use taken::{binary, of_java};

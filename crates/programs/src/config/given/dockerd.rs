@@ -10,52 +10,41 @@ const LIMITS: &str = "\"default-ulimits\"";
 const LINK: &str = "https://docs.docker.com/reference/cli/dockerd/#daemon-configuration-file";
 const RIGHT: &str = r#""default-ulimits": {"memlock": {"Name": "memlock", "Hard": -1, "Soft": -1}}"#;
 
-/// What of it is about locked memory.
-#[derive(Debug, Default)]
-pub(super) struct Daemon {
-    /// The limit of containers without one of their own, with its place.
-    pub(super) memlock: Option<(Limit, String)>,
-    pub(super) refused: Option<Refusal>,
-}
-
 pub(super) fn is_daemon(path: &str, text: &str) -> bool {
     path.rsplit('/').next() == Some("daemon.json") || (text.trim_start().starts_with('{') && text.contains(LIMITS))
 }
 
-pub(super) fn parse(path: &str, text: &str) -> Daemon {
+/// The limit of containers without one of their own, with its place.
+///
+/// # Errors
+/// With what dockerd does not start, or no container.
+pub(super) fn parse(path: &str, text: &str) -> Result<Option<(Limit, String)>, Refusal> {
     let place = |of: &str| {
         let at = text.lines().position(|line| line.contains(of));
         at.map_or_else(|| path.to_owned(), |at| format!("{path}:{}", at + 1))
     };
-    let refused = |place: &str, why: String| Daemon {
-        refused: Some(Refusal::new(
-            place,
-            why,
-            format!("{RIGHT}, then: systemctl restart docker"),
-            LINK,
-        )),
-        ..Daemon::default()
-    };
-    let config: Value = match serde_json::from_str(text) {
-        Ok(config) => config,
-        // An empty file sets nothing.
-        Err(_) if text.trim().is_empty() => return Daemon::default(),
-        Err(error) => return refused(path, format!("dockerd does not start: the file is not JSON ({error})")),
-    };
+    let fix = || format!("{RIGHT}, then: systemctl restart docker");
+    let refused = |place: &str, why: String| Refusal::new(place, why, fix(), LINK);
+    // An empty file sets nothing.
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let no_json =
+        |error: serde_json::Error| refused(path, format!("dockerd does not start: the file is not JSON ({error})"));
+    let config: Value = serde_json::from_str(text).map_err(no_json)?;
     let limits = &config["default-ulimits"];
     if !limits.is_null() && !limits.is_object() {
         let why = format!("dockerd does not start: default-ulimits is {limits} in place of an object");
-        return refused(&place(LIMITS), why);
+        return Err(refused(&place(LIMITS), why));
     }
     let limit = &limits["memlock"];
+    if limit.is_null() {
+        return Ok(None);
+    }
     let at = place("\"memlock\"");
     match soft(limit) {
-        _ if limit.is_null() => Daemon::default(),
-        Ok(limit) => Daemon {
-            memlock: Some((limit, at)),
-            refused: None,
-        },
-        Err(why) => refused(&at, why),
+        Ok(limit) => Ok(Some((limit, at))),
+        Err(why) => Err(refused(&at, why)),
     }
 }
 
@@ -103,10 +92,7 @@ mod tests {
             ),
         ] {
             let read = parse("daemon.json", &file(memlock));
-            assert_eq!(
-                (read.memlock, read.refused),
-                (Some((limit, "daemon.json:3".to_owned())), None)
-            );
+            assert_eq!(read, Ok(Some((limit, "daemon.json:3".to_owned()))));
         }
         for memlock in [
             r#""-1:-1""#,
@@ -115,22 +101,17 @@ mod tests {
             r#"{"Name": "memlock", "Hard": "unlimited", "Soft": -1}"#,
         ] {
             let read = parse("daemon.json", &file(memlock));
-            let place = read.refused.map(|own| own.unread.place);
-            assert_eq!(
-                (read.memlock, place.as_deref()),
-                (None, Some("daemon.json:3")),
-                "{memlock}"
-            );
+            let place = read.map_err(|own| own.unread.place);
+            assert_eq!(place, Err("daemon.json:3".to_owned()), "{memlock}");
         }
         for text in [
             "",
             "{}",
             r#"{"default-ulimits": {"nofile": {"Name": "nofile", "Hard": 9, "Soft": 9}}}"#,
         ] {
-            let read = parse("daemon.json", text);
-            assert_eq!((read.memlock, read.refused), (None, None), "{text}");
+            assert_eq!(parse("daemon.json", text), Ok(None), "{text}");
         }
-        assert!(parse("daemon.json", "{,}").refused.is_some());
-        assert!(parse("daemon.json", r#"{"default-ulimits": []}"#).refused.is_some());
+        assert!(parse("daemon.json", "{,}").is_err());
+        assert!(parse("daemon.json", r#"{"default-ulimits": []}"#).is_err());
     }
 }

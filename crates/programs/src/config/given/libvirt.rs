@@ -189,17 +189,14 @@ impl File<'_, '_> {
     fn private(&self, domain: Node<'_, '_>, is: fn(&Node<'_, '_>) -> bool) -> Option<String> {
         let device = domain.descendants().find(is)?;
         let is_shared = access(domain) == Some("shared");
-        let mut cells = domain
-            .descendants()
-            .filter(|node| node.has_tag_name("cell") && node.attribute("memory").is_some());
-        let of_cell = |cell: Node<'_, '_>| match cell.attribute("memAccess") {
-            Some(access) => access == "shared",
-            None => is_shared,
-        };
-        let is_enough = match cells.clone().next() {
-            Some(_) => cells.all(of_cell),
-            None => is_shared,
-        };
+        let is_cell = |node: &Node<'_, '_>| node.has_tag_name("cell") && node.attribute("memory").is_some();
+        let cells = domain.descendants().filter(is_cell);
+        let cells = cells.map(|cell| {
+            cell.attribute("memAccess")
+                .map_or(is_shared, |access| access == "shared")
+        });
+        let cells: Vec<bool> = cells.collect();
+        let is_enough = (is_shared || !cells.is_empty()) && cells.iter().all(|is_shared| *is_shared);
         (!is_enough).then(|| self.place(device))
     }
 }

@@ -30,7 +30,6 @@ mod proxmox;
 mod quadlet;
 pub(super) mod script;
 mod service;
-mod shell;
 mod shell_tokens;
 mod starts;
 mod take;
@@ -73,8 +72,6 @@ pub struct Given {
     /// Settings of every sysctl file, in the order in which the files were given.
     pub sysctl: Settings,
     pub boot: Vec<BootLine>,
-    /// Those of them that Talos's installer writes where GRUB starts it, and nothing where systemd-boot does.
-    pub by_installer: Vec<BootLine>,
     pub limits: Vec<LimitLine>,
     /// systemd services; drop-ins of one service are one.
     pub services: Vec<Service>,
@@ -148,7 +145,12 @@ impl Given {
     fn starts(&self) -> Vec<Start> {
         let services = self.services.iter();
         let alone = self.environment.iter().filter(|_| self.services.is_empty());
-        let alone = alone.map(|(path, set)| Start::of_variables(path, set));
+        // It is not known what gets these variables.
+        let alone = alone.map(|(path, set)| Start {
+            place: path.clone(),
+            words: Vec::new(),
+            environment: set.clone(),
+        });
         services
             .flat_map(|service| service.starts(&self.environment))
             .chain(self.runs.iter().map(Run::start))
@@ -177,15 +179,14 @@ impl Given {
 
     /// JVMs of services without THP (`MemoryTHP=disable`), with that setting and its place.
     pub fn java_without_thp(&self) -> Vec<(Java, &(String, String))> {
-        let is_off = |service: &&Service| service.unit.thp.as_ref().is_some_and(|(value, _)| value == "disable");
-        let services = self.services.iter().filter(is_off);
-        let started = services.flat_map(|service| {
-            let java = service.starts(&self.environment);
-            let java: Vec<Java> = java.iter().filter_map(Start::java).collect();
-            java.into_iter()
-                .filter_map(move |java| Some((java, service.unit.thp.as_ref()?)))
-        });
-        started.collect()
+        let mut all = Vec::new();
+        for service in &self.services {
+            if let Some(thp) = service.unit.thp.as_ref().filter(|(value, _)| value == "disable") {
+                let starts = service.starts(&self.environment);
+                all.extend(starts.iter().filter_map(Start::java).map(|java| (java, thp)));
+            }
+        }
+        all
     }
 
     /// What programs of DPDK ask of each node, or of all together.

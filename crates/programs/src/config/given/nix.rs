@@ -7,16 +7,12 @@ use super::node::{Setup, boot_line};
 use super::tokens::{Token, What, tokens};
 use crate::config::Setting;
 
-pub(super) fn is_module(path: &str) -> bool {
-    path.ends_with(".nix")
-}
-
 /// `boot.kernelParams = [ ... ]` and `boot.kernel.sysctl`.
 ///
 /// # Errors
 /// If what is about huge pages is computed there.
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
-    let tokens = tokens(text, true);
+    let tokens = tokens(text);
     let mut setup = Setup::default();
     for (at, token) in tokens.iter().enumerate() {
         let place = format!("{path}:{}", token.line);

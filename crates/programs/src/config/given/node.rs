@@ -7,15 +7,13 @@ use super::garbled::Refusal;
 use super::yaml::Node;
 use super::{FileKind, bottlerocket, profile};
 use crate::config::kept::swapped;
-use crate::config::{BootLine, LimitLine, Setting};
+use crate::config::{BootForm, BootLine, LimitLine, Setting};
 
 /// What of a file that sets a machine up is about pages.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     /// Words of the kernel's command line, in the order in which they come there.
     pub(super) boot: Vec<BootLine>,
-    /// Is that command line one that Talos's installer writes, if anything does?
-    pub(super) is_by_installer: bool,
     pub(super) sysctl: Vec<Setting>,
     /// Files below /sys.
     pub(super) sysfs: Vec<Setting>,
@@ -79,10 +77,9 @@ pub(super) fn is_setup(text: &str) -> bool {
 /// # Errors
 /// If a count in it is no number, or something about pages is in a form that is not read.
 pub(super) fn setup(document: &Node) -> Result<Option<Setup>, Unread> {
-    let text = |key: &str| document.text_of(key).unwrap_or_default();
-    let group = text("apiVersion").split('/').next().unwrap_or_default();
-    let setup = match text("kind") {
-        kind if KINDS.contains(&(kind, group)) => match kind {
+    let (kind, group) = document.object();
+    let setup = match kind {
+        _ if KINDS.contains(&(kind, group)) => match kind {
             "PerformanceProfile" => profile::profile(document)?,
             "MachineConfig" => machine_config(document)?,
             "Tuned" => tuned(document),
@@ -208,9 +205,10 @@ fn talos(document: &Node) -> Option<Setup> {
         let fix = "remove extraKernelArgs, and have them in the image's schematic; or grubUseUKICmdline: false";
         refused.push(TALOS.refuses(args, why, fix));
     }
+    let form = BootForm::ByInstaller;
+    let by_installer = |line: BootLine| BootLine { form, ..line };
     Some(Setup {
-        boot: line(args),
-        is_by_installer: true,
+        boot: line(args).into_iter().map(by_installer).collect(),
         sysctl: settings(of(&["sysctls"])),
         sysfs: below_sys(settings(of(&["sysfs"]))),
         refused,

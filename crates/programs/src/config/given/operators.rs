@@ -30,26 +30,18 @@ const PARAMETERS: [&[&str]; 3] = [
 
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
 pub(super) fn pod(object: &Node) -> Result<Option<Pod>, Unread> {
-    let kind = object.text_of("kind").unwrap_or_default();
-    let version = object.text_of("apiVersion").unwrap_or_default();
-    let group = version.split('/').next().unwrap_or_default();
-    if matches!(kind, "VirtualMachine" | "VirtualMachineInstance") && group == "kubevirt.io" {
-        return machine(object);
-    }
-    match CLUSTERS.contains(&(kind, group)) {
-        true => cluster(object),
-        false => Ok(None),
+    match object.object() {
+        ("VirtualMachine" | "VirtualMachineInstance", "kubevirt.io") => machine(object),
+        own if CLUSTERS.contains(&own) => cluster(object),
+        _ => Ok(None),
     }
 }
 
 /// The pods that StackGres makes of the objects of a file: a cluster names its profile and its parameters; without a cluster one of each goes together.
 pub(super) fn stackgres(objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
     let of_kind = |name: &str| -> Vec<&Node> {
-        let is_it = |object: &&&Node| {
-            let text = |key| object.text_of(key).unwrap_or_default();
-            text("kind") == name && text("apiVersion").split('/').next() == Some(STACKGRES)
-        };
-        objects.iter().filter(is_it).copied().collect()
+        let own = objects.iter().copied();
+        own.filter(|object| object.object() == (name, STACKGRES)).collect()
     };
     let (profiles, configs) = (of_kind("SGInstanceProfile"), of_kind("SGPostgresConfig"));
     let clusters = of_kind("SGCluster");

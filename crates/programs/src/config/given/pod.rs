@@ -11,6 +11,7 @@ use super::starts::Start;
 use super::units::{factor, number_and_unit};
 use super::yaml::Node;
 use crate::config::{Setting, Settings};
+use crate::page_options::value_of;
 use crate::{Kind, image_names};
 use host::parse;
 
@@ -126,12 +127,7 @@ impl Container {
 
     /// The value of an option of its command, as one word or two.
     pub fn option(&self, name: &str) -> Option<&str> {
-        let mut words = self.words.iter().map(String::as_str);
-        let rest = words.find_map(|word| {
-            word.strip_prefix(name)
-                .filter(|rest| rest.is_empty() || rest.starts_with('='))
-        })?;
-        rest.strip_prefix('=').or_else(|| words.next())
+        value_of(&self.words, name)
     }
 }
 

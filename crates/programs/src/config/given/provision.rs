@@ -112,10 +112,7 @@ impl Reader<'_> {
         if is_sure && !is_template(text) {
             self.read.scripts.push((line.saturating_sub(1), text.to_owned()));
         } else {
-            let place = self.place(line);
-            self.read.unresolved.push(format!(
-                "{place}: a command about huge pages: only a run shows what it does"
-            ));
+            self.only_run(line, "a command about huge pages");
         }
     }
 

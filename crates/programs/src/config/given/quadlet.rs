@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::Run;
 use super::garbled::empty;
-use super::service::settings;
+use crate::config::unit::settings;
 
 /// Is it the text of one?
 pub(super) fn is_quadlet(text: &str) -> bool {

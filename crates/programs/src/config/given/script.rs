@@ -4,7 +4,6 @@ mod commands;
 mod files;
 mod flow;
 mod known;
-mod loops;
 mod mounts;
 mod printed;
 mod words;
@@ -15,28 +14,25 @@ use std::mem;
 
 use super::FileKind;
 use super::kind::is_java;
-use super::shell::file_name;
 use super::shell_tokens::{Part, tokens};
 use super::starts::{READ_BY_JAVA, Start};
+use crate::config::files::file_name;
 use crate::config::{PoolWrite, Setting};
 use commands::{Command, assignment, commands, plain};
 use flow::Flow;
 use known::{is_known, launched, lost};
-use loops::unrolled;
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{MOST, Variables, Word};
 use writes::{Write, settle};
-pub(in crate::config) use written::{Unresolved, Written, written};
+pub(in crate::config) use written::{Unresolved, written};
 
 /// What of a script is about pages.
 #[derive(Debug, Default)]
-pub(super) struct Script {
-    /// The last one of each name.
-    pub(super) sysctl: Vec<Setting>,
-    /// Files below /sys, each as it is written last.
-    pub(super) sysfs: Vec<Setting>,
+pub(in crate::config) struct Script {
+    /// Of sysctl, and of files below /sys: the last one of each name.
+    pub(in crate::config) settings: Vec<Setting>,
     /// Every write of a pool's count, in order.
     pub(super) pools: Vec<PoolWrite>,
     /// Lines that are appended to the defaults of GRUB: place and words.
@@ -48,7 +44,7 @@ pub(super) struct Script {
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
-    pub(super) unresolved: Vec<Unresolved>,
+    pub(in crate::config) unresolved: Vec<Unresolved>,
 }
 
 impl Script {
@@ -57,8 +53,7 @@ impl Script {
     }
 
     fn writes(&self) -> bool {
-        let is_empty = self.sysctl.is_empty() && self.sysfs.is_empty();
-        !is_empty || !self.grub.is_empty() || !self.boot.is_empty() || !self.mounts.is_empty()
+        !self.settings.is_empty() || !self.grub.is_empty() || !self.boot.is_empty() || !self.mounts.is_empty()
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
@@ -140,17 +135,11 @@ impl Reader<'_> {
     fn run(&mut self, text: &str, before: usize) {
         let outer = mem::replace(&mut self.before, before);
         match tokens(text) {
-            Some(tokens) => unrolled(commands(tokens))
-                .iter()
-                .for_each(|command| self.command(command)),
-            None if text.contains("hugepage") => {
-                let place = self.place(1);
+            Some(tokens) => commands(tokens).iter().for_each(|command| self.command(command)),
+            None => {
                 let why = "a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged";
-                self.script
-                    .unresolved
-                    .push(Unresolved::new(place, why, Some(String::new())));
+                self.not_judged(1, text, why);
             }
-            None => {}
         }
         self.before = outer;
     }
@@ -298,16 +287,10 @@ impl Reader<'_> {
     fn inner(&mut self, text: Option<(usize, String)>, is_sure: bool) {
         let Some((line, text)) = text else { return };
         if self.inner >= MOST_INNER || self.depth >= DEEPEST {
-            if text.contains("hugepage") {
-                let place = self.place(line);
-                let why = format!(
-                    "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
-                );
-                self.script
-                    .unresolved
-                    .push(Unresolved::new(place, why, Some(String::new())));
-            }
-            return;
+            let why = format!(
+                "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
+            );
+            return self.not_judged(line, &text, &why);
         }
         self.inner += 1;
         self.depth += 1;
@@ -319,6 +302,13 @@ impl Reader<'_> {
         self.run(&text, before);
         (self.flow, self.directory) = (outer, directory);
         self.depth -= 1;
+    }
+
+    /// A text that is not read may write any file of the kernel.
+    fn not_judged(&mut self, line: usize, text: &str, why: &str) {
+        let unresolved = Unresolved::new(self.place(line), why, Some(String::new()));
+        let is_ours = text.contains("hugepage");
+        self.script.unresolved.extend(is_ours.then_some(unresolved));
     }
 
     /// What only a run shows, with the word for the file of the kernel that it may write.
@@ -360,18 +350,15 @@ impl Reader<'_> {
         }
         let mut shown = words.to_vec();
         shown.retain(|word| !is_java(program) || !word.is_open());
-        let variables = assigned.iter().filter_map(|word| assignment(word));
-        let variables = variables.map(|(name, _, value)| (name, self.variables.whole(&value)));
-        let exported = READ_BY_JAVA.iter().filter_map(|name| {
-            let value = self.variables.get(name)?.clone();
-            Some(((*name).to_owned(), value))
+        let read = READ_BY_JAVA.into_iter().filter(|_| is_java(program));
+        let environment = read.filter_map(|name| {
+            let mut own = assigned.iter().rev().filter_map(|word| assignment(word));
+            let own = own.find(|(own, ..)| own == name);
+            let own = own.map(|(_, _, value)| self.variables.whole(&value));
+            let value = own.or_else(|| self.variables.get(name).cloned())?;
+            (!value.is_open()).then(|| Setting::new(&place, name, value.text))
         });
-        let environment = exported.chain(variables);
-        let is_read = |name: &str| is_java(program) && READ_BY_JAVA.contains(&name);
-        let environment = environment.filter(|(name, value)| is_read(name) && !value.is_open());
-        let environment = environment
-            .map(|(name, value)| Setting::new(&place, name, value.text))
-            .collect();
+        let environment = environment.collect();
         self.script.starts.push(Start {
             words: texts(&shown),
             environment,

@@ -5,8 +5,9 @@ use model::Unread;
 use super::bounds::Bounds;
 use super::starts::{Start, marks};
 use crate::Kind;
-use crate::config::files::{Line, joined, said};
-use crate::config::{Setting, Settings, Unit, unit};
+use crate::config::files::said;
+use crate::config::unit::settings;
+use crate::config::{Setting, Settings, Unit};
 
 /// One service: settings of its files, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,26 +151,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// A setting with its section, or a line of no known form.
-type SettingOrNot<'a> = Result<(Option<&'a str>, Setting), Unread>;
-
-/// The settings of a unit in their order; a value goes on behind a backslash.
-pub(super) fn settings<'a>(path: &'a str, text: &'a str) -> Vec<SettingOrNot<'a>> {
-    let mut inside = None;
-    let setting = |(line, text): (Line<'a>, String)| {
-        if let Some(section) = unit::section(&line) {
-            inside = Some(section);
-            return None;
-        }
-        let set = text
-            .split_once('=')
-            .map(|(name, value)| (inside, line.setting(name.trim(), value.trim())));
-        Some(set.ok_or_else(|| line.garbled("`[Section]` or `Name=value`")))
-    };
-    let lines = joined(path, text, &['#', ';']);
-    lines.into_iter().filter_map(setting).collect()
 }
 
 /// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).

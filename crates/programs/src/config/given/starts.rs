@@ -21,15 +21,6 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Variables of which it is not known what gets them.
-    pub(super) fn of_variables(path: &str, environment: &[Setting]) -> Self {
-        Self {
-            place: path.to_owned(),
-            words: Vec::new(),
-            environment: environment.to_vec(),
-        }
-    }
-
     /// The words from a program on, if it is started.
     pub(super) fn from(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
         let at = self.words.iter().position(|word| is_program(program(word)))?;

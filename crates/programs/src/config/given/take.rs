@@ -2,16 +2,19 @@
 
 use model::Unread;
 
-use super::garbled::empty;
-use super::guest::{Guest, is_hypervisor};
+use super::compose::is_runtime;
+use super::garbled::{empty, garbled};
+use super::guest::{Guest, is_firecracker, is_hypervisor};
+use super::kind::{is_java, starts};
 use super::node::{self, Setup};
 use super::script::Script;
+use super::shell_tokens::tokens;
 use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
     nix, nova, provision, proxmox, script, service,
 };
-use crate::config::files::{Line, in_sections, said};
+use crate::config::files::{Line, said};
 use crate::config::{
     BootLine, Parameters, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
 };
@@ -30,19 +33,24 @@ impl Given {
             FileKind::Environment => self
                 .environment
                 .push((path.to_owned(), service::environment(path, text))),
+            FileKind::Java if starts(text, is_java) => self.command(path, text)?,
             FileKind::Java => self.java.push(java::parse(path, text)?),
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?)?,
-            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?)?,
+            FileKind::Node if path.ends_with(".nix") => self.setup(path, nix::setup(path, text)?)?,
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
+            FileKind::Compose if starts(text, is_runtime) => self.command(path, text)?,
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
-            FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
+            FileKind::Qemu | FileKind::Firecracker if is_firecracker(text) => {
+                self.guests.push(guest::of_firecracker(path, text)?);
+            }
+            FileKind::Qemu | FileKind::Firecracker => self.command(path, text)?,
             FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
             FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
@@ -57,9 +65,10 @@ impl Given {
 
     /// What Docker gives containers that set nothing.
     fn docker(&mut self, path: &str, text: &str) {
-        let daemon = dockerd::parse(path, text);
-        self.refusals.extend(daemon.refused);
-        self.memlock_of_docker = daemon.memlock.or_else(|| self.memlock_of_docker.take());
+        match dockerd::parse(path, text) {
+            Ok(memlock) => self.memlock_of_docker = memlock.or_else(|| self.memlock_of_docker.take()),
+            Err(refused) => self.refusals.push(refused),
+        }
     }
 
     /// What a script writes, and what it starts.
@@ -75,11 +84,38 @@ impl Given {
         Ok(())
     }
 
-    fn run(&mut self, script: Script, path: &str, text: &str) {
-        for setting in script.sysctl {
-            self.sysctl_setting(setting);
+    /// A command that starts a known program, as a shell takes it, or with zero bytes between the words as /proc shows it.
+    fn command(&mut self, path: &str, text: &str) -> Result<(), Unread> {
+        let words = text.split('\0').filter(|word| !word.is_empty());
+        let text = match text.contains('\0') {
+            true => shlex::try_join(words).unwrap_or_default(),
+            false => text.to_owned(),
+        };
+        if tokens(&text).is_none() {
+            return Err(garbled(path, 1, text.trim(), "a command line with closed quotes"));
         }
-        self.written(&script.sysfs);
+        let found = |given: &Self| {
+            (
+                given.guests.len(),
+                given.runs.len(),
+                given.commands.len(),
+                given.garbled.len(),
+            )
+        };
+        let before = found(self);
+        self.run(script::read(path, &text), path, &text);
+        let what = "no command is in it that starts a JVM, a container, or a virtual machine with its memory";
+        match found(self) == before {
+            true => Err(empty(path, what)),
+            false => Ok(()),
+        }
+    }
+
+    fn run(&mut self, script: Script, path: &str, text: &str) {
+        let is_file = |set: &Setting| set.name.starts_with('/');
+        let (sysfs, sysctl): (Vec<Setting>, Vec<Setting>) = script.settings.into_iter().partition(is_file);
+        sysctl.into_iter().for_each(|setting| self.sysctl_setting(setting));
+        self.written(&sysfs);
         if !script.pools.is_empty() {
             self.kinds.insert(FileKind::Sysctl);
             self.has_sysctl = true;
@@ -146,9 +182,6 @@ impl Given {
             self.take(&path, &text, kind)?;
         }
         self.refusals.extend(setup.refused);
-        if setup.is_by_installer {
-            self.by_installer.extend(setup.boot.iter().cloned());
-        }
         setup.boot.into_iter().for_each(|line| self.push_boot(line));
         for setting in setup.sysctl {
             self.has_sysctl = true;
@@ -211,37 +244,20 @@ impl Given {
         self.sysctl.0.push(setting);
     }
 
-    /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
     fn profile(&mut self, path: &str, text: &str) {
         self.has_sysctl = true;
         self.kinds.insert(FileKind::Sysctl);
-        let mut by_file = Vec::new();
-        for (section, line) in in_sections(path, text, tuned::COMMENT) {
-            let Some((key, value)) = line.pair() else { continue };
-            match section {
-                "[sysctl]" => match tuned::setting(&line) {
-                    Some(setting) => self.sysctl_setting(setting),
-                    // What tuned works out leaves rules about it without an answer.
-                    None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
-                },
-                "[vm]" if key.starts_with("transparent_huge") => {
-                    let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
-                    self.policies.extend(policy);
-                }
-                "[bootloader]" if key.starts_with("cmdline") => {
-                    let words = value.trim_start_matches(['+', '=']).trim_matches('"');
-                    let line = BootLine::new(line.place(), words);
-                    self.boot.push(BootLine {
-                        boot: line.boot.without_gigantic(),
-                        ..line
-                    });
-                    self.kinds.insert(FileKind::Cmdline);
-                }
-                "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
-                _ => {}
+        let profile = tuned::read(path, text);
+        for setting in profile.sysctl {
+            // What tuned works out leaves rules about it without an answer.
+            match setting.value.contains('$') {
+                true => self.sysctl.0.push(setting),
+                false => self.sysctl_setting(setting),
             }
         }
-        self.written(&by_file);
+        self.policies.extend(profile.policies);
+        profile.boot.into_iter().for_each(|line| self.push_boot(line));
+        self.written(&profile.sysfs);
     }
 
     fn limits(&mut self, path: &str, text: &str) {

@@ -65,6 +65,12 @@ impl Node {
         self.get(key).map_or(&[], Node::items)
     }
 
+    /// Kind and API group of an object of Kubernetes.
+    pub(super) fn object(&self) -> (&str, &str) {
+        let text = |key| self.text_of(key).unwrap_or_default();
+        (text("kind"), text("apiVersion").split('/').next().unwrap_or_default())
+    }
+
     pub(super) fn entries(&self) -> &[(String, Node)] {
         match &self.what {
             What::Map(entries) => entries,

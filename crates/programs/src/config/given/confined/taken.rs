@@ -3,14 +3,15 @@
 use model::Bytes;
 
 use super::super::ini::Server;
-use super::super::shell::file_name;
 use super::super::starts::Start;
 use crate::config::Setting;
+use crate::config::files::file_name;
+use crate::page_options::value_of;
 use crate::postgres::value::HugePages;
 use crate::{Jvm, JvmKind, Kind, image_names, size};
 
 /// What a program is configured to take of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub program: &'static str,
     /// What sets it: its place, the option or variable, and its value.
@@ -180,12 +181,9 @@ fn of_server(server: &Server) -> Option<Taken> {
         program,
         set: set.clone(),
         bytes,
-        direct: None,
-        beside: Bytes(0),
         share,
-        is_part: false,
-        at_start: false,
         asks: server.asks(),
+        ..Taken::default()
     })
 }
 
@@ -246,7 +244,7 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
         let (option, value) = own
             .options
             .iter()
-            .find_map(|option| Some((*option, value(&words, option)?)))?;
+            .find_map(|option| Some((*option, value_of(&words, option)?)))?;
         let set = match own.names {
             [] => written(start, &words, own.options)?,
             _ => Setting::new(&start.place, option, value),
@@ -255,24 +253,10 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
             program: own.program,
             set,
             bytes: decimal(value, own.unit)?,
-            direct: None,
-            beside: Bytes(0),
             share: 75,
-            is_part: false,
-            at_start: false,
-            asks: false,
+            ..Taken::default()
         })
     })
-}
-
-/// The value of an option, behind it or in the same word.
-fn value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
-    let mut words = words.iter().map(String::as_str);
-    let rest = words.find_map(|word| {
-        let rest = word.strip_prefix(option)?;
-        (rest.is_empty() || rest.starts_with('=')).then_some(rest)
-    })?;
-    rest.strip_prefix('=').or_else(|| words.next())
 }
 
 /// Sizes of containers, of systemd and of heaps: units are powers of 1024.

@@ -6,7 +6,7 @@ use std::mem;
 use crate::config::given::shell_tokens::{Part, Token, What, is_variable};
 
 /// A command, with what encloses it among its words.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Command {
     pub(super) line: usize,
     pub(super) words: Vec<Vec<Part>>,

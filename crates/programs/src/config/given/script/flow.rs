@@ -15,10 +15,11 @@ enum Block {
     Function,
 }
 
+#[derive(Default)]
 pub(super) struct Flow {
     blocks: Vec<Block>,
-    /// Does the command run, as far as `&&` and `||` decide it?
-    is_chained: bool,
+    /// May `&&` or `||` pass the command over?
+    may_be_passed: bool,
     /// Does a command behind `&&` of the last one run?
     pub(super) succeeds: bool,
     /// The words behind `if`.
@@ -31,21 +32,6 @@ pub(super) struct Flow {
     may_be_over: bool,
     /// The directory was changed where that is not sure.
     has_moved: bool,
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Self {
-            blocks: Vec::new(),
-            is_chained: true,
-            succeeds: false,
-            is_condition: false,
-            is_function: false,
-            bodies: 0,
-            may_be_over: false,
-            has_moved: false,
-        }
-    }
 }
 
 impl Flow {
@@ -64,14 +50,14 @@ impl Flow {
 
     /// Is what is assigned here the value in all that follows? Where the script has ended, nothing follows.
     pub(super) fn is_known(&self) -> bool {
-        self.is_chained && self.blocks.iter().all(|block| *block == Block::Sure)
+        !self.may_be_passed && self.blocks.iter().all(|block| *block == Block::Sure)
     }
 
     /// The number of the function whose commands from here on all run where it is called; `None` in a branch or a loop of it.
     pub(super) fn body(&self) -> Option<usize> {
         let is_plain = |block: &Block| matches!(block, Block::Sure | Block::Function);
         let is_in_one = self.blocks.contains(&Block::Function);
-        (is_in_one && self.is_chained && self.blocks.iter().all(is_plain)).then_some(self.bodies)
+        (is_in_one && !self.may_be_passed && self.blocks.iter().all(is_plain)).then_some(self.bodies)
     }
 
     pub(super) fn is_in_loop(&self) -> bool {
@@ -111,13 +97,13 @@ impl Flow {
         }
     }
 
-    fn chained(&self, command: &Command) -> bool {
+    fn passes(&self, command: &Command) -> bool {
         match command.before {
-            "&&" => self.is_chained && self.succeeds,
-            "||" => false,
-            "|" | "(" => self.is_chained,
-            ")" if command.words.is_empty() => self.is_chained,
-            _ => true,
+            "&&" => self.may_be_passed || !self.succeeds,
+            "||" => true,
+            "|" | "(" => self.may_be_passed,
+            ")" if command.words.is_empty() => self.may_be_passed,
+            _ => false,
         }
     }
 
@@ -141,8 +127,8 @@ impl Flow {
                 self.bodies += 1;
                 Block::Function
             }
-            false if self.is_chained => Block::Sure,
-            false => Block::Branch,
+            false if self.may_be_passed => Block::Branch,
+            false => Block::Sure,
         }
     }
 
@@ -152,7 +138,7 @@ impl Flow {
         command: &'c Command,
         variables: &mut Variables,
     ) -> Option<&'c [Vec<Part>]> {
-        self.is_chained = self.chained(command);
+        self.may_be_passed = self.passes(command);
         let mut parts = &command.words[..];
         let begins = parts.first().and_then(|word| plain(word));
         // The condition is more than one test.
@@ -163,7 +149,7 @@ impl Flow {
             let mut rest = &parts[1..];
             match keyword {
                 "if" => {
-                    let is_sure = self.is_chained && asks_for_file(rest, variables);
+                    let is_sure = !self.may_be_passed && asks_for_file(rest, variables);
                     self.blocks.push(if is_sure { Block::Sure } else { Block::Branch });
                     self.is_condition = true;
                 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use model::{Cause, Unread};
 
-use super::Reader;
-use super::writes::left;
+use super::writes::settle;
+use super::{Reader, Script};
 use crate::config::Setting;
 use crate::config::given::shell_tokens::tokens;
 
@@ -48,17 +48,8 @@ impl Unresolved {
     }
 }
 
-/// What commands of a file write to files of the kernel.
-#[derive(Debug, Default)]
-pub(in crate::config) struct Written {
-    /// The last value for each, where it is known.
-    pub(in crate::config) settings: Vec<Setting>,
-    /// What else may be written.
-    pub(in crate::config) unresolved: Vec<Unresolved>,
-}
-
-impl Written {
-    /// What is written.
+impl Script {
+    /// What is written to files of the kernel.
     ///
     /// # Errors
     /// If something else may be written that matters.
@@ -76,7 +67,7 @@ impl Written {
 }
 
 /// Of a text that follows so many lines of the file. A capture may lack lines that close quotes: then each line counts alone.
-pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Written {
+pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Script {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -90,12 +81,9 @@ pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Writt
         }
     }
     reader.writes.retain(|write| write.is_at_once);
-    let (settings, doubts) = left(&reader.writes);
-    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
-    Written {
-        settings,
-        unresolved: open.chain(doubts).collect(),
-    }
+    let mut script = settle(&reader.writes, reader.script);
+    script.unresolved.retain(|own| own.file.is_some());
+    script
 }
 
 /// A line with the end of what it opens.
@@ -143,6 +131,7 @@ mod tests {
                 "echo 8 > POOL\nfor f in $FILES/hugepages; do echo never > $f; done\n",
                 "? a:2",
             ),
+            ("for f in POOL; do echo 8 > $f; done\n", "? a:1"),
             ("echo 8 > POOL\necho $1 > POLICY\n", "a:1 8"),
         ] {
             assert_eq!(read(text, Unresolved::may_be_pool), expected, "{text}");
@@ -166,10 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn loops_of_written_values_and_more_launchers_are_read() {
+    fn commands_behind_launchers_are_read() {
         for text in [
-            "for f in POLICY POLICY; do echo never > $f; done",
-            "for f in POLICY\ndo\nif test -f $f; then echo never > $f; fi\ndone",
             "/usr/bin/timeout 60 /bin/sh -c \"echo never > POLICY\"",
             "busybox sh -c 'echo never > POLICY'",
             "flock -n /run/lock sh -c 'echo never > POLICY'",
