@@ -165,7 +165,6 @@ fn page(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     let content = Content {
         title: data.title(),
         headlines: data.headlines(),
-        lead: data.lead(),
         blocks: data.blocks(),
         folded: data.folded(),
         long: data.long(),
@@ -197,8 +196,8 @@ fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     let head = std::iter::once(format!("# {}\n", safe::markdown(&data.title())));
     let headlines = data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let first = provenance::warnings(about).into_iter().chain(data.lead());
-    let tables = first.chain(all_sheets(*data)).map(|sheet| sheet.markdown());
+    let tables = provenance::warnings(about).into_iter().chain(all_sheets(*data));
+    let tables = tables.map(|sheet| sheet.markdown());
     let parts: Vec<String> = head.chain(headlines).chain(tables).collect();
     out.write_all(parts.join("\n").as_bytes())?;
     if let Some(long) = data.long().filter(Long::is_long) {

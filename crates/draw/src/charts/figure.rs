@@ -193,6 +193,11 @@ impl Figure {
         self.series.iter().flat_map(|series| &series.dots)
     }
 
+    /// The lines and their marks; rows bear their names.
+    pub(crate) fn legend(&self) -> &[Series] {
+        if self.along.is_rows() { &[] } else { &self.series }
+    }
+
     /// Points of one of its series that a line joins. It breaks where another series of the same tone has a point in between: a value
     /// that did not converge has its limit there, and is not to be read off a line above or below it.
     pub fn joined<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a [Dot]> {

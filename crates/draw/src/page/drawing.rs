@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::charts::picture::{self, Picture};
-use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, Tone, number};
+use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, TONES, Tone, number};
 use crate::columns;
 use crate::sheet::Sheet;
 
@@ -26,15 +26,6 @@ impl Drawing {
             table: figure.numbers.clone().unwrap_or_else(|| table(&figure)),
             figure,
         })
-    }
-
-    /// The lines and their marks; rows bear their names.
-    pub(super) fn legend(&self) -> &[Series] {
-        if self.figure.along.is_rows() {
-            &[]
-        } else {
-            &self.figure.series
-        }
     }
 }
 

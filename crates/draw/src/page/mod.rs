@@ -25,12 +25,26 @@ pub enum Block {
     Figure(Figure),
 }
 
+impl Block {
+    pub fn sheet(self) -> Option<Sheet> {
+        match self {
+            Self::Sheet(sheet) => Some(sheet),
+            Self::Figure(_) => None,
+        }
+    }
+
+    pub fn figure(self) -> Option<Figure> {
+        match self {
+            Self::Sheet(_) => None,
+            Self::Figure(figure) => Some(figure),
+        }
+    }
+}
+
 /// What stands on a page, from top to bottom.
 pub struct Content<'a> {
     pub title: String,
     pub headlines: Vec<String>,
-    /// A table before the blocks.
-    pub lead: Option<Sheet>,
     pub blocks: Vec<Block>,
     /// What is for specialists: behind the blocks, and folded.
     pub folded: Vec<Block>,
@@ -53,7 +67,6 @@ impl Content<'_> {
             let page = Page {
                 title: &self.title,
                 headlines: &self.headlines,
-                lead: &self.lead,
                 parts: &parts,
                 folded: &folded,
                 long: &self.long,
@@ -93,7 +106,6 @@ impl Part {
 struct Page<'a, 'r> {
     title: &'a str,
     headlines: &'a [String],
-    lead: &'a Option<Sheet>,
     parts: &'a [Part],
     folded: &'a [Part],
     long: &'a Option<Long<'r>>,
