@@ -24,10 +24,9 @@ impl Show for ProcessList {
             Some(groups) => parts::groups(groups),
         };
         sheet.note(sums(&self.totals, self.filter.as_deref()));
-        let nodes = self.processes.iter().any(|row| row.nodes.is_some());
-        let nodes = nodes.then(|| parts::nodes_of_all(&self.processes));
         let held = self.held_by_nobody.as_ref().and_then(parts::held);
-        [Some(sheet), nodes, held].into_iter().flatten().collect()
+        let more = parts::nodes(&self.processes).into_iter().chain(held);
+        std::iter::once(sheet).chain(more).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -44,16 +43,16 @@ impl Show for OneProcess {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let row = ProcessRow {
+        let row = [ProcessRow {
+            pages: self.process.clone(),
             missed: self.missed.clone(),
-            ..ProcessRow::new(self.process.clone())
-        };
-        let mut first = processes(&self.title(), &[row]);
+            nodes: self.nodes.clone(),
+        }];
+        let mut first = processes(&self.title(), &row);
         let coverage = self.coverage.as_ref().and_then(Reading::known).and_then(by_sort);
         coverage.iter().for_each(|text| first.note(format!("resident {text}")));
         parts::reasons(&mut first, self.missed.as_ref(), &self.hints);
-        let nodes = self.nodes.as_ref().map(|nodes| parts::nodes("NUMA nodes", nodes));
-        [Some(first), nodes].into_iter().flatten().collect()
+        std::iter::once(first).chain(parts::nodes(&row)).collect()
     }
 
     fn long(&self) -> Option<Long<'_>> {

@@ -53,41 +53,22 @@ pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
     lines(fields, groups.groups.iter())
 }
 
-pub(super) fn nodes(title: &str, nodes: &Reading<Vec<NodePages>>) -> Sheet {
-    let mut sheet = nodes_sheet(title, &["#node"]);
-    match nodes {
-        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
-        Reading::Known(nodes) => nodes.iter().for_each(|node| sheet.row(node_cells(node))),
+/// Where the pages of each process lie; nothing where that was not asked for.
+pub(super) fn nodes(rows: &[ProcessRow]) -> Option<Sheet> {
+    let fields = columns![|(row, node)| (&ProcessRow, &NodePages);
+        "#pid" => row.pages.pid, "name" => row.pages.name, "#node" => node.node, "#resident" => node.total(),
+        "backing" => kinds_in_words(&node.backing), "#base or thp" => amount(node.base_or_thp),
+    ];
+    let asked = rows.iter().filter_map(|row| Some((row, row.nodes.as_ref()?)));
+    let known = asked.clone().flat_map(|(row, nodes)| {
+        let nodes = nodes.known().into_iter().flatten();
+        nodes.map(move |node| (row, node))
+    });
+    let mut sheet = Sheet::of("NUMA nodes", &fields, known);
+    for (row, why) in asked.clone().filter_map(|(row, nodes)| Some((row, nodes.unread()?))) {
+        sheet.note(format!("{} ({}): not known: {why}", row.pages.name, row.pages.pid));
     }
-    sheet
-}
-
-pub(super) fn nodes_of_all(rows: &[ProcessRow]) -> Sheet {
-    let mut sheet = nodes_sheet("NUMA nodes", &["#pid", "name", "#node"]);
-    for row in rows {
-        let who = [row.pages.pid.to_string(), row.pages.name.clone()];
-        match &row.nodes {
-            Some(Reading::Known(nodes)) => nodes
-                .iter()
-                .for_each(|node| sheet.row(who.iter().cloned().chain(node_cells(node)))),
-            Some(Reading::Unread(why)) => sheet.note(format!("{} ({}): not known: {why}", who[1], who[0])),
-            None => {}
-        }
-    }
-    sheet
-}
-
-fn nodes_sheet(title: &str, first: &[&str]) -> Sheet {
-    Sheet::new(title, first.iter().chain(&["#resident", "backing", "#base or thp"]))
-}
-
-fn node_cells(node: &NodePages) -> [String; 4] {
-    [
-        node.node.to_string(),
-        node.total().to_string(),
-        kinds_in_words(&node.backing),
-        amount(node.base_or_thp),
-    ]
+    (asked.count() > 0).then_some(sheet)
 }
 
 /// Holders of pages of a pool that no process maps; empty if there are none.
