@@ -4,7 +4,6 @@ use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Axis, Scale};
 use super::tone::Tone;
-use crate::sheet::Sheet;
 
 /// A chart of values, one look for each series.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +21,6 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Places to point out.
     pub marks: Vec<Mark>,
-    /// Its numbers as a table, where a grid of places and series would not do.
-    pub numbers: Option<Sheet>,
 }
 
 impl Figure {
@@ -53,7 +50,6 @@ impl Figure {
             scale,
             series: series.into_iter().collect(),
             marks: Vec::new(),
-            numbers: None,
         }
     }
 }

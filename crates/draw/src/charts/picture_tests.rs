@@ -38,7 +38,6 @@ pub(crate) fn figure() -> Figure {
             at: Bytes::mib(1).0,
             text: "a knee of thp".to_owned(),
         }],
-        numbers: None,
     }
 }
 

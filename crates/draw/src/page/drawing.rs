@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::charts::picture::{self, Picture};
-use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, TONES, Tone, number};
+use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, Tone, number};
 use crate::columns;
 use crate::sheet::Sheet;
 
@@ -23,7 +23,7 @@ impl Drawing {
     pub(super) fn of(figure: Figure) -> Result<Self, PictureError> {
         Ok(Self {
             faces: [("wide", face(&figure, WIDE)?), ("narrow", face(&figure, NARROW)?)],
-            table: figure.numbers.clone().unwrap_or_else(|| table(&figure)),
+            table: table(&figure),
             figure,
         })
     }
@@ -63,18 +63,29 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
-/// The chart's numbers: places down, series across, each with its interval.
+/// The chart's numbers, each with its interval: rows down, else places down and series across.
 fn table(figure: &Figure) -> Sheet {
-    let along = columns![|at| u64; (format!("#{}", figure.along.label())) => figure.along.text(*at)];
+    let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
+    let along = figure.along.label();
+    if figure.along.is_rows() {
+        let fields = columns![|series| &Series;
+            (along) => series.name, (format!("#{}", figure.y_label)) => series.dots.first().map(interval)?,
+        ];
+        return Sheet::of(&title, &fields, figure.series.iter());
+    }
+    let along = columns![|at| u64; (format!("#{along}")) => figure.along.text(*at)];
     let series = figure.series.iter().flat_map(|series| {
         columns![|at| u64; (format!("#{}", series.name)) => interval(series.dots.iter().find(|dot| dot.at == *at)?)]
     });
     let fields: Vec<_> = along.into_iter().chain(series).collect();
-    let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
     let places: BTreeSet<u64> = figure.dots().map(|dot| dot.at).collect();
     Sheet::of(&title, &fields, places.into_iter())
 }
 
 fn interval(dot: &Dot) -> String {
-    format!("{} ({} to {})", number(dot.value), number(dot.low), number(dot.high))
+    let value = number(dot.value);
+    match dot.low == dot.high {
+        true => value,
+        false => format!("{value} ({} to {})", number(dot.low), number(dot.high)),
+    }
 }

@@ -38,11 +38,7 @@ impl Show for Compare {
         let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
         let parts = self.parts.iter().map(parts::sentence);
         let sizes = sizes::headline(self).into_iter();
-        sizes
-            .chain(verdicts)
-            .chain(parts)
-            .chain(inplace::controls(self))
-            .collect()
+        sizes.chain(verdicts).chain(parts).collect()
     }
 
     fn sheets(&self) -> Vec<Sheet> {

@@ -1,9 +1,8 @@
-//! What a comparison in place has beyond one of whole runs: its slices in words, its control as a line, and its flips as a table.
+//! What a comparison in place has beyond one of whole runs: its slices in words, and its flips as a table.
 
-use model::compare::{Arm, Compare, Control, Flip, InPlace, Restored, Slice};
+use model::compare::{Arm, Compare, Flip, InPlace, Restored, Slice};
 use model::{Bytes, Reading};
 
-use super::amounts::{gain, reference};
 use crate::render::measure::kernelops::time;
 use draw::{Sheet, columns, or};
 
@@ -27,16 +26,6 @@ pub(super) fn slices(how: &InPlace) -> String {
         "{length}, {settle} s after each flip; counters are per CPU-second of {threads}; the verdict is about this process: another start \
          of the program may differ"
     )
-}
-
-/// The comparison's own noise, a line for each metric.
-pub(super) fn controls(compare: &Compare) -> Vec<String> {
-    let control = |control: &Control| {
-        let noise = gain(control.ratio, control.low, control.high);
-        format!("{} against itself in {}: {noise}.", reference(compare), control.metric)
-    };
-    let is_in_place = compare.design.in_place.is_some();
-    compare.controls.iter().filter(|_| is_in_place).map(control).collect()
 }
 
 /// What each flip did, and what the kernel's counts say of it.
