@@ -68,6 +68,16 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<'a, T>; N], items: impl I
     (head, Box::new(items.map(line)))
 }
 
+/// Each item with each of its parts.
+pub fn pairs<'a, A, B: 'a, P: IntoIterator<Item = &'a B>>(
+    items: &'a [A],
+    parts: impl Fn(&'a A) -> P,
+) -> impl Iterator<Item = (&'a A, &'a B)> {
+    items
+        .iter()
+        .flat_map(move |item| parts(item).into_iter().map(move |part| (item, part)))
+}
+
 impl Sheet {
     /// The items as a table, by the columns that tables have.
     pub fn of<T>(title: &str, fields: &[Field<'_, T>], items: impl Iterator<Item = T>) -> Self {

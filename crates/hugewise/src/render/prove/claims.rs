@@ -3,7 +3,7 @@
 use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines};
+use draw::{Lines, Sheet, columns, counted, lines, pairs};
 
 impl Show for Claims {
     fn title(&self) -> String {
@@ -32,11 +32,7 @@ impl Show for Claims {
             how => here.how.name(), by => here.by, low => here.value?[0], high => here.value?[1],
             verdict => here.verdict.name(), why => here.why,
         ];
-        let pairs = self
-            .claims
-            .iter()
-            .flat_map(|claim| claim.here.iter().map(move |here| (claim, here)));
-        lines(fields, pairs)
+        lines(fields, pairs(&self.claims, |claim| &claim.here))
     }
 }
 

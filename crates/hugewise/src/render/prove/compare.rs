@@ -20,7 +20,7 @@ use model::{Backing, Estimate, Reading};
 use crate::show::{self, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
-use draw::{Figure, Lines, Look, Sheet, columns, counted, lines, or, or_empty};
+use draw::{Figure, Lines, Look, Sheet, columns, counted, lines, or, or_empty, pairs};
 pub(crate) use why::why;
 
 impl Show for Compare {
@@ -73,8 +73,7 @@ impl Show for Compare {
             arm => arm.name, turn => run.turn, block => run.block, again => run.again,
             counts => run.left_out.is_none(), metric => name, value => value,
         ];
-        let arms = self.arms.iter();
-        let runs = arms.flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+        let runs = pairs(&self.arms, |arm| &arm.runs);
         lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
     }
 }

@@ -8,7 +8,7 @@ use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
 use super::compare::{gain, gains};
 use crate::render::measure::tlb;
 use crate::show::{self, Show};
-use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or};
+use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or, pairs};
 
 impl Show for Suite {
     fn title(&self) -> String {
@@ -59,9 +59,8 @@ impl Show for Suite {
             high => judged.high?, p => judged.p?, pairs => judged.pairs, verdict => judged.verdict.name(),
             published => page.experiment.figure(), source => page.experiment.published.as_ref()?.source,
         ];
-        let verdicts = self.pages.iter().flat_map(|page| {
-            let verdicts = page.compare().into_iter().flat_map(|compare| &compare.verdicts);
-            verdicts.map(move |judged| (page, judged))
+        let verdicts = pairs(&self.pages, |page| {
+            page.compare().into_iter().flat_map(|compare| &compare.verdicts)
         });
         lines(fields, verdicts)
     }

@@ -8,7 +8,7 @@ use translation::study::Range;
 
 use super::simulate::published;
 use crate::show::Show;
-use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, without_zeros};
+use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, pairs, without_zeros};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
@@ -65,11 +65,7 @@ impl Show for HostMemory {
             swapped_out_bytes => sample.swapped[0].0, swapped_in_bytes => sample.swapped[1].0,
             lost => sample.lost.middle, lost_low => sample.lost.low, lost_high => sample.lost.high,
         ];
-        let samples = self
-            .outcomes
-            .iter()
-            .flat_map(|outcome| outcome.samples.iter().map(move |sample| (outcome, sample)));
-        lines(fields, samples)
+        lines(fields, pairs(&self.outcomes, |outcome| &outcome.samples))
     }
 }
 

@@ -3,7 +3,7 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
-use draw::{Lines, Sheet, columns, lines, or, or_empty};
+use draw::{Lines, Sheet, columns, lines, or, or_empty, pairs};
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {
@@ -32,9 +32,5 @@ pub(super) fn csv(curves: &[Curve]) -> Lines<'_> {
         working_set_bytes => bytes(curve.working_set), entry_bytes => curve.entry.0, followed => curve.followed,
         entries => point.entries, miss_rate => point.miss_rate?,
     ];
-    let all = curves.iter();
-    lines(
-        fields,
-        all.flat_map(|curve| curve.points.iter().map(move |point| (curve, point))),
-    )
+    lines(fields, pairs(curves, |curve| &curve.points))
 }
