@@ -26,4 +26,4 @@ pub use page::{Block, Content};
 pub use safe::printable;
 pub use sheet::Sheet;
 pub use table::{Field, Lines, lines, pairs};
-pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty, processes};
+pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::latency::{Access, Pattern};
 use model::{Backing, Estimate, PageKind, Reading};
 
+use super::ps::percent as percent_huge;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
@@ -142,7 +143,7 @@ fn finding_sheet(changes: &[FindingChange]) -> Sheet {
 
 fn backing_sheet(changes: &[BackingChange]) -> Sheet {
     let fields = columns![|change| &BackingChange;
-        "program" => program(change), "#huge in A" => share(change.a.as_ref()), "#huge in B" => share(change.b.as_ref()),
+        "program" => program(change), "#huge in A" => percent_huge(change.a.as_ref()?), "#huge in B" => percent_huge(change.b.as_ref()?),
         "A" => pages(change.a.as_ref()), "B" => pages(change.b.as_ref()),
     ];
     let mut sheet = Sheet::of("Page kinds of programs", &fields, changes.iter());
@@ -206,11 +207,6 @@ fn found(count: Option<usize>) -> String {
 
 fn program(change: &BackingChange) -> String {
     change.name.clone().unwrap_or_else(|| "all processes".to_owned())
-}
-
-fn share(backing: Option<&Backing>) -> String {
-    let share = backing.and_then(Backing::coverage);
-    or_empty(share.map(|share| format!("{} %", number(share * 100.0))))
 }
 
 fn pages(backing: Option<&Backing>) -> String {

@@ -10,8 +10,9 @@ use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
 use cells::kinds_in_words;
-pub(super) use cells::{amount, by_kind, by_sort, percent, share};
-use draw::{Lines, Long, Rows, Sheet, columns, lines, number, or, or_empty};
+pub(crate) use cells::share;
+pub(super) use cells::{amount, by_kind, by_sort, percent};
+use draw::{Lines, Long, Rows, Sheet, columns, counted, lines, number, or, or_empty};
 
 impl Show for ProcessList {
     fn title(&self) -> String {
@@ -115,7 +116,7 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
         sheet.note(format!(
             "? = not known, for {} of {}; the first reason: {first}",
             processes.count(),
-            draw::processes(rows.len() as u64)
+            counted(rows.len(), "process")
         ));
     }
 }
@@ -125,23 +126,20 @@ fn short(reading: &Reading<Bytes>) -> String {
     or(reading.known(), "?")
 }
 
-fn thp(enabled: &Reading<bool>) -> &'static str {
-    match enabled {
-        Reading::Known(true) => "on",
-        Reading::Known(false) => "off",
-        Reading::Unread(_) => "?",
-    }
+fn thp(enabled: &Reading<bool>) -> String {
+    or(enabled.known().map(|&on| if on { "on" } else { "off" }), "?")
 }
 
 fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let backed = |share: f64| format!(", {} % backed by huge pages", number(share * 100.0));
     let share = or_empty(totals.backing.coverage().map(backed));
-    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", draw::processes(totals.unread)));
-    let unread = unread.unwrap_or_default();
+    let count = |processes: u64| counted(processes as usize, "process");
+    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", count(totals.unread)));
+    let unread = or_empty(unread);
     let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
         "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{unread}",
-        draw::processes(totals.processes),
+        count(totals.processes),
         totals.resident,
         totals.backing,
         totals.page_tables

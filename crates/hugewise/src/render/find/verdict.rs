@@ -4,7 +4,7 @@ use model::headline::{Percent, Shows, WORTH};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
-use draw::{counted, number, processes};
+use draw::{counted, number};
 
 /// What huge pages save and which kind to choose, who uses them, and what limits their use now.
 pub fn sentences(verdict: &Verdict) -> [String; 3] {
@@ -312,6 +312,6 @@ fn covered(coverage: &Coverage) -> String {
         "Huge pages back {} % of the {} resident in {}.",
         number(coverage.percent),
         coverage.resident_bytes,
-        processes(coverage.processes)
+        counted(coverage.processes as usize, "process")
     )
 }

@@ -54,20 +54,13 @@ fn sheet(result: &KernelOps) -> Sheet {
     let names = columns![|op| Op; "operation" => op, "what it is" => op.what()];
     let times = workers
         .iter()
-        .flat_map(|&workers| columns![|op| Op; (format!("#{}", many(workers))) => cell(find(result, *op, workers)?)]);
+        .flat_map(|&workers| columns![|op| Op; (format!("#{}", counted(workers as usize, "worker"))) => cell(find(result, *op, workers)?)]);
     let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
     let fields: Vec<_> = names.into_iter().chain(times).chain(counted).collect();
     let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
     let mut sheet = Sheet::of(title, &fields, ops.into_iter());
     notes(result).into_iter().for_each(|note| sheet.note(note));
     sheet
-}
-
-fn many(workers: u32) -> String {
-    match workers {
-        1 => "1 worker".to_owned(),
-        more => format!("{more} workers"),
-    }
 }
 
 fn cell(point: &Point) -> String {
@@ -104,7 +97,11 @@ fn counts(point: &Point) -> String {
 fn notes(result: &KernelOps) -> Vec<String> {
     let missing = result.points.iter().filter_map(|point| {
         let why = point.not_measured.as_deref()?;
-        Some(format!("not measured: {} by {}: {why}", point.op, many(point.workers)))
+        Some(format!(
+            "not measured: {} by {}: {why}",
+            point.op,
+            counted(point.workers as usize, "worker")
+        ))
     });
     let open = result.points.iter().any(|point| point.bound.is_some());
     let open = open.then(|| NOT_CONVERGED.to_owned());
@@ -186,7 +183,7 @@ fn crowding(result: &KernelOps) -> Option<String> {
     Some(format!(
         "By {} at the same time an operation takes {middle:.2}x as long as by one (median of {} operations; most: {worst}, \
          {ratio:.2}x).",
-        many(most),
+        counted(most as usize, "worker"),
         ratios.len()
     ))
 }

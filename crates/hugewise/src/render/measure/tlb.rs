@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Sharing, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
+use super::latency::spread;
 use crate::show::Show;
 use draw::{Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
 
@@ -88,11 +89,6 @@ fn others(tlb: &Tlb, level: &Level) -> String {
         format!("{}{ways} ({})", known.entries, known.source)
     };
     tlb.known.iter().filter(said).map(say).collect::<Vec<_>>().join(", ")
-}
-
-fn spread(estimate: Estimate) -> String {
-    let half = (estimate.high - estimate.low) / 2.0;
-    format!("{:.1} ± {half:.1}", estimate.median)
 }
 
 fn walks(tlb: &Tlb) -> Sheet {

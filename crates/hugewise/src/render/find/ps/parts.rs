@@ -5,7 +5,7 @@ use model::{Bytes, Reading};
 
 use super::cells::{amount, by_kind, kinds_in_words, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
-use draw::{Lines, Sheet, columns, lines, or, processes};
+use draw::{Lines, Sheet, columns, counted, lines, or, or_empty};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
@@ -102,13 +102,11 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
 }
 
 fn held_note(held: &Held) -> String {
-    let denied = match held.denied {
-        0 => String::new(),
-        denied => {
-            let denied = processes(denied);
-            format!("; the mappings of {denied} could not be read, and may hold some of it")
-        }
-    };
+    let denied = (held.denied > 0).then(|| {
+        let denied = counted(held.denied as usize, "process");
+        format!("; the mappings of {denied} could not be read, and may hold some of it")
+    });
+    let denied = or_empty(denied);
     format!("{} of {} in use in pools{denied}", held.total(), held.used)
 }
 
