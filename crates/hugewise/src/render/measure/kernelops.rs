@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::kernelops::{KernelOps, Op, Point};
-use model::latency::Backed;
 use model::{Estimate, PageKind};
 
+use super::latency::backing;
 use crate::show::Show;
 use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or};
 
@@ -105,23 +105,11 @@ fn notes(result: &KernelOps) -> Vec<String> {
     });
     let open = result.points.iter().any(|point| point.bound.is_some());
     let open = open.then(|| NOT_CONVERGED.to_owned());
-    let notes = missing.chain(open).chain(backing(result));
-    notes.chain([how(result)]).collect()
-}
-
-/// What smaps or PAGEMAP_SCAN prove, at the least. Reads of the page of zeros have no memory of their own.
-fn backing(result: &KernelOps) -> Option<String> {
+    // Reads of the page of zeros have no memory of their own.
     let measured = result.points.iter().filter(|point| point.ns.is_some());
-    let backed: Vec<&Backed> = measured.filter_map(|point| point.backing.as_ref()).collect();
-    let shares = backed.iter().filter_map(|backed| backed.got.share(backed.asked));
-    let least = shares.min_by(f64::total_cmp)?;
-    let proofs: BTreeSet<&str> = backed.iter().map(|backed| backed.proof.as_str()).collect();
-    let proofs: Vec<&str> = proofs.into_iter().collect();
-    Some(format!(
-        "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
-        number((least * 100.0).floor()),
-        proofs.join(", ")
-    ))
+    let backing = backing(measured.filter_map(|point| point.backing.as_ref()));
+    let notes = missing.chain(open).chain(backing);
+    notes.chain([how(result)]).collect()
 }
 
 fn how(result: &KernelOps) -> String {

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::latency::{Access, Latency, Pattern, Point, Stopped};
+use model::latency::{Access, Backed, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
 use crate::gain::{Gain, gains};
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, columns, counted, limits, lines, number, or, or_empty};
+use draw::{
+    Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or, or_empty,
+};
 
 impl Show for Latency {
     fn title(&self) -> String {
@@ -87,12 +89,13 @@ fn kinds_of(points: &[&Point]) -> BTreeSet<PageKind> {
 fn sheet(latency: &Latency, view: View, wanted: impl Fn(Bytes) -> bool, is_whole: bool) -> Sheet {
     let points = points_of(latency, view);
     let mut sheet = table(&points, view, wanted);
-    for kind in kinds_of(&points) {
-        let own = own(&points, kind);
-        let backing = backing(&own).filter(|_| is_whole);
-        let notes = missing(&own).into_iter().chain(not_converged(&own)).chain(backing);
-        notes.for_each(|note| sheet.note(note));
+    missing(&points).into_iter().for_each(|note| sheet.note(note));
+    if points.iter().any(|point| point.bound.is_some()) {
+        sheet.note(NOT_CONVERGED);
     }
+    let measured = points.iter().filter(|point| point.ns.is_some());
+    let backing = backing(measured.map(|point| &point.backing)).filter(|_| is_whole);
+    backing.iter().for_each(|note| sheet.note(note));
     sheet
 }
 
@@ -128,17 +131,6 @@ fn cell(point: &Point) -> String {
     }
 }
 
-/// Which points of one kind have a bound only.
-fn not_converged(points: &[&Point]) -> Option<String> {
-    let open: Vec<&&Point> = points.iter().filter(|point| point.bound.is_some()).collect();
-    let sizes: Vec<Bytes> = open.iter().map(|point| point.bytes).collect();
-    let kind = open.first()?.kind;
-    Some(format!(
-        "?: not converged within the budget: {kind} at {}; the time lies between these limits, which are no 95 % CI; give more time with --budget",
-        extent(&sizes)
-    ))
-}
-
 /// The cost without contention, if that differs.
 fn disturbed(point: &Point) -> String {
     let (Some(cycles), Some(quiet)) = (point.cycles, point.quiet) else {
@@ -168,19 +160,17 @@ pub fn spread(estimate: Estimate) -> String {
     format!("{median:.decimals$} ({} to {end})", number(low))
 }
 
-/// Why points of one kind were not measured: one sentence for each reason, with the sizes it holds for.
+/// Why points were not measured: one sentence for each kind and reason, with the sizes it holds for.
 fn missing(points: &[&Point]) -> Vec<String> {
-    let mut sizes: BTreeMap<&str, (PageKind, Vec<Bytes>)> = BTreeMap::new();
+    let mut sizes: BTreeMap<(PageKind, &str), Vec<Bytes>> = BTreeMap::new();
     for point in points {
         if let Some(why) = &point.not_measured {
-            let of = sizes.entry(why).or_insert((point.kind, Vec::new()));
-            of.1.push(point.bytes);
+            sizes.entry((point.kind, why)).or_default().push(point.bytes);
         }
     }
-    let sentence = |(why, (kind, sizes)): (&str, (PageKind, Vec<Bytes>))| {
-        format!("not obtained: {kind} at {}: {why}", extent(&sizes))
-    };
-    sizes.into_iter().map(sentence).collect()
+    let all = sizes.into_iter();
+    all.map(|((kind, why), sizes)| format!("not obtained: {kind} at {}: {why}", extent(&sizes)))
+        .collect()
 }
 
 /// `16K`, or `16K to 2G (35 sizes)`.
@@ -192,17 +182,16 @@ fn extent(sizes: &[Bytes]) -> String {
     }
 }
 
-/// The smallest share of one kind that kernel counters prove.
-fn backing(points: &[&Point]) -> Option<String> {
-    let measured: Vec<&&Point> = points.iter().filter(|point| point.ns.is_some()).collect();
-    let shares = measured.iter().filter_map(|point| point.backing.got.share(point.kind));
+/// What smaps or PAGEMAP_SCAN prove of measured memory, at the least.
+pub(super) fn backing<'a>(measured: impl Iterator<Item = &'a Backed>) -> Option<String> {
+    let measured: Vec<&Backed> = measured.collect();
+    let shares = measured.iter().filter_map(|backed| backed.got.share(backed.asked));
     let least = shares.min_by(f64::total_cmp)?;
-    let proofs: BTreeSet<&str> = measured.iter().map(|point| point.backing.proof.as_str()).collect();
+    let proofs: BTreeSet<&str> = measured.iter().map(|backed| backed.proof.as_str()).collect();
     let proofs: Vec<&str> = proofs.into_iter().collect();
-    let kind = measured.first()?.kind;
     Some(format!(
-        "backing: {kind}: at least {} % on {kind} at every size, proved by {}",
-        number(least * 100.0),
+        "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
+        number((least * 100.0).floor()),
         proofs.join(", ")
     ))
 }

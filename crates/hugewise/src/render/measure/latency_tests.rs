@@ -17,7 +17,7 @@ fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {
     assert_eq!(sheets[0].rows.len(), 17, "{text}");
     for part in [
         "not obtained: hugetlb-2M at 1M to 2M (2 sizes): the pool is empty",
-        "backing: thp: at least 100 % on thp",
+        "at least 100 % of the memory was of that kind",
         "no hardware counters: the hypervisor shows no PMU",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
@@ -65,10 +65,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
     });
     let text = latency.sheets()[0].text(PLAIN);
     assert!(text.contains("180 to 335 ?"), "{text}");
-    assert!(
-        text.contains("?: not converged within the budget: base at 1G;"),
-        "{text}"
-    );
+    assert!(text.contains("?: not converged:"), "{text}");
     let (head, lines) = latency.csv();
     let lines: Vec<_> = lines.collect();
     let at = |name: &str| head.iter().position(|head| *head == name).expect("a column");
