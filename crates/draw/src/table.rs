@@ -68,6 +68,12 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<'a, T>; N], items: impl I
     (head, Box::new(items.map(line)))
 }
 
+/// An item's cells in a table.
+pub fn cells<T>(fields: &[Field<'_, T>], item: &T) -> Vec<String> {
+    let shown = fields.iter().filter(|field| field.head.is_some());
+    shown.map(|field| field.text(item)).collect()
+}
+
 /// Each item with each of its parts.
 pub fn pairs<'a, A, B: 'a, P: IntoIterator<Item = &'a B>>(
     items: &'a [A],
@@ -81,9 +87,9 @@ pub fn pairs<'a, A, B: 'a, P: IntoIterator<Item = &'a B>>(
 impl Sheet {
     /// The items as a table, by the columns that tables have.
     pub fn of<T>(title: &str, fields: &[Field<'_, T>], items: impl Iterator<Item = T>) -> Self {
-        let shown = || fields.iter().filter(|field| field.head.is_some());
-        let mut sheet = Self::new(title, shown().filter_map(|field| field.head.as_deref()));
-        items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
+        let shown = fields.iter().filter_map(|field| field.head.as_deref());
+        let mut sheet = Self::new(title, shown);
+        items.for_each(|item| sheet.row(cells(fields, &item)));
         sheet
     }
 }

@@ -12,7 +12,7 @@ use crate::show::Show;
 use cells::kinds_in_words;
 pub(crate) use cells::share;
 pub(super) use cells::{amount, by_kind, by_sort, percent};
-use draw::{Lines, Long, Rows, Sheet, columns, counted, lines, number, or, or_empty};
+use draw::{Field, Lines, Long, Rows, Sheet, columns, counted, lines, number, or, or_empty};
 
 impl Show for ProcessList {
     fn title(&self) -> String {
@@ -62,7 +62,7 @@ impl Show for OneProcess {
 
     fn csv(&self) -> Lines<'_> {
         let known = self.mappings.as_ref().and_then(Reading::known);
-        mappings_csv(known.into_iter().flat_map(MappingRows::iter))
+        lines(mapping_fields(), known.into_iter().flat_map(MappingRows::iter))
     }
 }
 
@@ -147,35 +147,29 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
 }
 
 fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
-    let place = ["address", "~perms", "#size", "#resident", "backing"];
-    let more = ["~THP eligible", "why base", "~flags", "name"];
-    let mut sheet = Sheet::new("Mappings", place.into_iter().chain(more));
+    let mut sheet = Sheet::of("Mappings", &mapping_fields(), std::iter::empty());
     if let Reading::Unread(why) = mappings {
         sheet.note(format!("not known: {why}"));
     }
     let known = mappings.known();
     let rows = move || -> Rows<'_> {
-        let rows = known.into_iter().flat_map(MappingRows::iter);
-        Box::new(rows.map(|row| mapping_cells(&row).to_vec()))
+        let (fields, rows) = (mapping_fields(), known.into_iter().flat_map(MappingRows::iter));
+        Box::new(rows.map(move |row| draw::cells(&fields, &row)))
     };
     Long::new(sheet, known.map_or(0, MappingRows::count), rows)
 }
 
-fn mapping_cells(row: &MappingRow) -> [String; 9] {
-    let mapping = &row.pages;
-    [
-        format!("{}-{}", mapping.start, mapping.end),
-        mapping.perms.clone(),
-        mapping.size.to_string(),
-        amount(mapping.backing.total()),
-        kinds_in_words(&mapping.backing),
-        mapping
-            .thp_eligible
-            .map_or("?", |yes| if yes { "yes" } else { "no" })
-            .to_owned(),
-        row.why_base.map_or("", |reason| reason.short()).to_owned(),
-        mapping.flags.join(" "),
-        mapping.name.clone(),
+fn mapping_fields<'a>() -> [Field<'a, MappingRow>; 21] {
+    columns![|row| MappingRow;
+        "address" => format!("{}-{}", row.pages.start, row.pages.end), start => row.pages.start, end => row.pages.end,
+        "~perms" perms => row.pages.perms, name => row.pages.name, "#size" => row.pages.size, size => row.pages.size.0,
+        "#resident" => amount(row.pages.backing.total()), resident => row.pages.backing.total().0,
+        large => row.pages.backing.large().0, "backing" => kinds_in_words(&row.pages.backing), backing => row.pages.backing,
+        base => row.pages.backing.of(PageKind::Base).0, thp => row.pages.backing.of(PageKind::Thp).0,
+        "~THP eligible" => or(row.pages.thp_eligible.map(|yes| if yes { "yes" } else { "no" }), "?"),
+        thp_eligible => row.pages.thp_eligible?, "why base" => row.why_base?.short(),
+        "~flags" flags => row.pages.flags.join(" "), why_base => row.why_base?.short(), offset => row.pages.offset.0,
+        "name" => row.pages.name,
     ]
 }
 
@@ -198,17 +192,6 @@ fn bytes(reading: &Reading<Bytes>) -> String {
 
 fn known_missed(row: &ProcessRow) -> Option<&Missed> {
     row.missed.as_ref().and_then(Reading::known)
-}
-
-fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
-    let fields = columns![|row| MappingRow;
-        start => row.pages.start, end => row.pages.end, perms => row.pages.perms, name => row.pages.name,
-        size => row.pages.size.0, resident => row.pages.backing.total().0, large => row.pages.backing.large().0,
-        backing => row.pages.backing, base => row.pages.backing.of(PageKind::Base).0,
-        thp => row.pages.backing.of(PageKind::Thp).0, thp_eligible => row.pages.thp_eligible?,
-        flags => row.pages.flags.join(" "), why_base => row.why_base?.short(), offset => row.pages.offset.0,
-    ];
-    lines(fields, rows)
 }
 
 #[cfg(test)]
