@@ -86,10 +86,14 @@ pub fn pairs<'a, A, B: 'a, P: IntoIterator<Item = &'a B>>(
 
 impl Sheet {
     /// The items as a table, by the columns that tables have.
-    pub fn of<T>(title: &str, fields: &[Field<'_, T>], items: impl Iterator<Item = T>) -> Self {
-        let shown = fields.iter().filter_map(|field| field.head.as_deref());
-        let mut sheet = Self::new(title, shown);
-        items.for_each(|item| sheet.row(cells(fields, &item)));
+    pub fn of<'a, T>(
+        title: &str,
+        fields: impl IntoIterator<Item = Field<'a, T>>,
+        items: impl Iterator<Item = T>,
+    ) -> Self {
+        let fields: Vec<_> = fields.into_iter().collect();
+        let mut sheet = Self::new(title, fields.iter().filter_map(|field| field.head.as_deref()));
+        items.for_each(|item| sheet.row(cells(&fields, &item)));
         sheet
     }
 }
@@ -106,7 +110,7 @@ mod tests {
         let (head, rows) = lines(fields(), items());
         assert_eq!(head, ["id", "name"]);
         assert_eq!(rows.collect::<Vec<_>>(), [["1", "one"], ["2", "two"]]);
-        let sheet = Sheet::of("Title", &fields(), items());
+        let sheet = Sheet::of("Title", fields(), items());
         assert_eq!(
             (sheet.rows, sheet.columns[0].numeric),
             (vec![vec!["one".to_owned()], vec!["two".to_owned()]], true)

@@ -71,15 +71,14 @@ fn table(figure: &Figure) -> Sheet {
         let fields = columns![|series| &Series;
             (along) => series.name, (format!("#{}", figure.y_label)) => series.dots.first().map(interval)?,
         ];
-        return Sheet::of(&title, &fields, figure.series.iter());
+        return Sheet::of(&title, fields, figure.series.iter());
     }
     let along = columns![|at| u64; (format!("#{along}")) => figure.along.text(*at)];
     let series = figure.series.iter().flat_map(|series| {
         columns![|at| u64; (format!("#{}", series.name)) => interval(series.dots.iter().find(|dot| dot.at == *at)?)]
     });
-    let fields: Vec<_> = along.into_iter().chain(series).collect();
     let places: BTreeSet<u64> = figure.dots().map(|dot| dot.at).collect();
-    Sheet::of(&title, &fields, places.into_iter())
+    Sheet::of(&title, along.into_iter().chain(series), places.into_iter())
 }
 
 fn interval(dot: &Dot) -> String {

@@ -167,7 +167,7 @@ impl Checkup {
             "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];
         let title = "Time saved by page kind (paired)";
-        let mut sheet = Sheet::of(title, &fields, headline.gains.iter());
+        let mut sheet = Sheet::of(title, fields, headline.gains.iter());
         sheet.note(format!(
             "random reads of one line each; memory was taken anew {}, with {} rounds of visits each, in {:.0} s",
             counted(headline.draws as usize, "time"),

@@ -124,7 +124,7 @@ fn point_sheet(points: &Points, is_shown: impl Fn(&PointChange) -> bool) -> Shee
         "point" => name(&point.of), "#A" => value(&point.of, point.a), "#B" => value(&point.of, point.b),
         "#change" => point.ratio.map(percent)?, "#95 % CI" => interval(point), "verdict" => verdict(point),
     ];
-    let mut sheet = Sheet::of("Points: B against A", &fields, shown);
+    let mut sheet = Sheet::of("Points: B against A", fields, shown);
     sheet.note(format!(
         "The interval is that of its point alone. A verdict takes one that holds for all points together in 95 % and lies beyond {} %.",
         number(points.allowed * 100.0)
@@ -138,7 +138,7 @@ fn finding_sheet(changes: &[FindingChange]) -> Sheet {
         "id" => change.id, "rule" => change.name, "severity" => change.severity,
         "#findings in A" => found(change.a), "#findings in B" => found(change.b),
     ];
-    Sheet::of("Findings: rules that found more or fewer", &fields, changes.iter())
+    Sheet::of("Findings: rules that found more or fewer", fields, changes.iter())
 }
 
 fn backing_sheet(changes: &[BackingChange]) -> Sheet {
@@ -146,7 +146,7 @@ fn backing_sheet(changes: &[BackingChange]) -> Sheet {
         "program" => program(change), "#huge in A" => percent_huge(change.a.as_ref()?), "#huge in B" => percent_huge(change.b.as_ref()?),
         "A" => pages(change.a.as_ref()), "B" => pages(change.b.as_ref()),
     ];
-    let mut sheet = Sheet::of("Page kinds of programs", &fields, changes.iter());
+    let mut sheet = Sheet::of("Page kinds of programs", fields, changes.iter());
     sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
     sheet
 }
@@ -155,7 +155,7 @@ fn setting_sheet(changes: &[SettingChange]) -> Sheet {
     let fields = columns![|change| &SettingChange;
         "setting" => change.setting, "A" => setting(&change.a), "B" => setting(&change.b),
     ];
-    Sheet::of("Settings and hardware", &fields, changes.iter())
+    Sheet::of("Settings and hardware", fields, changes.iter())
 }
 
 fn name(of: &Of) -> String {

@@ -167,7 +167,7 @@ fn sizes(thp: &Thp) -> Sheet {
         "shmem" => or_none(&size.shmem_enabled), "#faults that got one" => stat(size, "anon_fault_alloc"),
         "#faults that fell back" => stat(size, "anon_fault_fallback"), "#pages now" => stat(size, "nr_anon"),
     ];
-    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", &fields, thp.sizes.iter());
+    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", fields, thp.sizes.iter());
     if thp.sizes.is_empty() {
         sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
     }

@@ -82,8 +82,8 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     ];
     let fields = first.into_iter().chain(by_kind(rows, |row| row.pages.backing.known()));
     let why = why.into_iter().filter(|_| asked);
-    let fields: Vec<_> = fields.chain(huge).chain(why).chain(last).collect();
-    let mut sheet = Sheet::of(title, &fields, rows.iter());
+    let fields = fields.chain(huge).chain(why).chain(last);
+    let mut sheet = Sheet::of(title, fields, rows.iter());
     unread_notes(&mut sheet, rows);
     if asked && rows.iter().any(|row| row.missed.is_none()) {
         sheet.note("- = not looked into, because less than 16M of it is on base pages");
@@ -147,7 +147,7 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
 }
 
 fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
-    let mut sheet = Sheet::of("Mappings", &mapping_fields(), std::iter::empty());
+    let mut sheet = Sheet::of("Mappings", mapping_fields(), std::iter::empty());
     if let Reading::Unread(why) = mappings {
         sheet.note(format!("not known: {why}"));
     }

@@ -73,7 +73,7 @@ fn fields<'a>() -> [Field<'a, &'a Step>; 8] {
 /// Nothing where there is nothing to list.
 fn changes(applied: &Applied) -> Option<Sheet> {
     let tried = || applied.steps.iter().filter(|step| step.outcome != StepOutcome::ToDo);
-    let mut sheet = Sheet::of("Changes", &fields(), tried());
+    let mut sheet = Sheet::of("Changes", fields(), tried());
     for step in tried().filter(|step| !step.note.is_empty()) {
         sheet.note(format!("{}: {}", step.place, step.note));
     }

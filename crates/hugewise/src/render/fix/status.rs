@@ -43,7 +43,7 @@ fn fields<'a>() -> [Field<'a, (&'a Run, &'a Held)>; 6] {
 fn sheet(run: &Run) -> Sheet {
     let restarted = if run.restarted { ", restarted since" } else { "" };
     let title = format!("{}, applied {}{restarted}", run.goals.join("; "), moment(&run.time));
-    let mut sheet = Sheet::of(&title, &fields(), pairs(slice::from_ref(run), |run| &run.changes));
+    let mut sheet = Sheet::of(&title, fields(), pairs(slice::from_ref(run), |run| &run.changes));
     if !run.complete {
         sheet.note("this plan was cut short, or not all of it could be undone: run `hugewise undo`");
     }

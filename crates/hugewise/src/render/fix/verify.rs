@@ -55,7 +55,7 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
     let fields = columns![|check| &Check;
         "what" => check.place, "asked" => asked(check), "found" => found(check), "" => word(check.verdict),
     ];
-    let mut sheet = Sheet::of(&title, &fields, plan.checks.iter());
+    let mut sheet = Sheet::of(&title, fields, plan.checks.iter());
     for check in plan.checks.iter().filter(|check| !check.note.is_empty()) {
         sheet.note(format!("{}: {}", check.place, check.note));
     }

@@ -131,11 +131,10 @@ fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
             (format!("#on {kind}, ns")) => cell(find(guest, *page, kind, *bytes)?),
         ]
     });
-    let fields: Vec<_> = place.into_iter().chain(kinds).collect();
     let places = sizes
         .iter()
         .flat_map(|&bytes| pages.iter().map(move |&page| (bytes, page)));
-    Sheet::of("The same at every working set", &fields, places)
+    Sheet::of("The same at every working set", place.into_iter().chain(kinds), places)
 }
 
 /// Why points were not measured: one sentence for each reason, with the cells it holds for.

@@ -56,9 +56,8 @@ fn sheet(result: &KernelOps) -> Sheet {
         .iter()
         .flat_map(|&workers| columns![|op| Op; (format!("#{}", counted(workers as usize, "worker"))) => cell(find(result, *op, workers)?)]);
     let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
-    let fields: Vec<_> = names.into_iter().chain(times).chain(counted).collect();
     let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
-    let mut sheet = Sheet::of(title, &fields, ops.into_iter());
+    let mut sheet = Sheet::of(title, names.into_iter().chain(times).chain(counted), ops.into_iter());
     notes(result).into_iter().for_each(|note| sheet.note(note));
     sheet
 }

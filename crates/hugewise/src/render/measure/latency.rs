@@ -114,10 +114,10 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
         };
         columns![|size| Bytes; (format!("#{kind}, ns")) => cell(at(*size)?)]
     });
-    let fields: Vec<_> = size.into_iter().chain(kinds).collect();
     let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
     let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % CI (core cycles)");
-    Sheet::of(&title, &fields, sizes.into_iter().filter(|&size| wanted(size)))
+    let wanted = sizes.into_iter().filter(|&size| wanted(size));
+    Sheet::of(&title, size.into_iter().chain(kinds), wanted)
 }
 
 /// How many medians an end of an interval may be away to be worth its digits.

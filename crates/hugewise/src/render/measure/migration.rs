@@ -90,7 +90,7 @@ fn costs(migration: &Migration) -> Sheet {
         "#first pass there us" => median(point.moved_ns),
     ];
     let title = "Time that a move adds to the first pass over the memory";
-    let mut sheet = Sheet::of(title, &fields, migration.points.iter());
+    let mut sheet = Sheet::of(title, fields, migration.points.iter());
     for point in &migration.points {
         if let Some(why) = &point.not_measured {
             sheet.note(format!("{} to {}: {why}", point.bytes, kind_name(point.kind)));
@@ -118,7 +118,7 @@ fn calls(migration: &Migration) -> Sheet {
         "between CPUs" => moves.pairs.iter().map(|[one, two]| format!("{one} and {two}")).collect::<Vec<_>>().join("; "),
     ];
     let title = "Time of the call that moves (sched_setaffinity)";
-    let mut sheet = Sheet::of(title, &fields, migration.kinds.iter());
+    let mut sheet = Sheet::of(title, fields, migration.kinds.iter());
     sheet.note(
         "the scheduler moves waiting threads without this call; it has to wake the other CPU, as the scheduler does",
     );

@@ -65,7 +65,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
         "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
-    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter());
+    let mut sheet = Sheet::of(title, fields, tlb.levels.iter());
     for level in &tlb.levels {
         if let Some(why) = &level.not_told {
             sheet.note(format!("{} level {}: {why}", level.kind, level.level));
@@ -97,7 +97,7 @@ fn walks(tlb: &Tlb) -> Sheet {
         "#added cycles" => cost(walk, walk.cycles), "#added ns" => cost(walk, walk.ns),
     ];
     let title = "Page-table walks, by where the page-table entries are";
-    let mut sheet = Sheet::of(title, &fields, tlb.walks.iter());
+    let mut sheet = Sheet::of(title, fields, tlb.walks.iter());
     if !tlb.walks.is_empty() {
         sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
     }
@@ -118,7 +118,7 @@ fn sharing(tlb: &Tlb) -> Sheet {
         "entries are" => or(sharing.shared.map(|is| if is { "shared" } else { "separate" }), "unknown"),
         "evidence" => sharing.evidence,
     ];
-    Sheet::of("What page kinds share", &fields, tlb.sharing.iter())
+    Sheet::of("What page kinds share", fields, tlb.sharing.iter())
 }
 
 fn how(tlb: &Tlb) -> Sheet {

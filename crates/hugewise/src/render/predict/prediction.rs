@@ -51,7 +51,7 @@ fn calibration(calibration: &Calibration) -> Sheet {
     ];
     let runs = calibration.observed.iter().zip(&calibration.fitted);
     let title = format!("Measured here, against base pages ({})", calibration.base);
-    let mut sheet = Sheet::of(&title, &fields, runs);
+    let mut sheet = Sheet::of(&title, fields, runs);
     let Range { low, middle, high } = calibration.slope;
     let [low, middle, high] = [low, middle, high].map(number);
     sheet.note(format!(
@@ -72,7 +72,7 @@ fn savings(prediction: &Prediction) -> Sheet {
         "#time" => format!("{:.2}", row.relative.middle),
         "range of time" => format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
     ];
-    let mut sheet = Sheet::of(&prediction.title(), &fields, rows);
+    let mut sheet = Sheet::of(&prediction.title(), fields, rows);
     notes(prediction, &mut sheet);
     sheet
 }

@@ -35,8 +35,7 @@ fn sheet(table: &ReachTable) -> Sheet {
         let head = format!("#% of {}", cover.working_set.exact());
         columns![|row| &Reach; (head) => significant(row.covers.get(place)?.share * 100.0)]
     });
-    let fields: Vec<_> = fields.into_iter().chain(shares).collect();
-    let mut sheet = Sheet::of("TLB reach", &fields, table.rows.iter());
+    let mut sheet = Sheet::of("TLB reach", fields.into_iter().chain(shares), table.rows.iter());
     sheet.note(
         "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
     );

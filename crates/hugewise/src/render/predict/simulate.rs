@@ -72,8 +72,8 @@ fn cases(simulation: &Simulation) -> Sheet {
         _ => true,
     };
     let fields: Vec<Field<'_, &Case>> = fields.into_iter().filter(is_shown).collect();
-    let mut sheet = Sheet::of(&simulation.title(), &fields, simulation.cases.iter());
     let time = fields.iter().position(|field| field.head.as_deref() == Some("#time"));
+    let mut sheet = Sheet::of(&simulation.title(), fields, simulation.cases.iter());
     for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
         sheet.shades.extend(time.map(|column| ((row, column), shade)));
@@ -145,9 +145,8 @@ pub(super) fn machine(facts: &MachineFacts) -> Sheet {
             entries => entries.to_string(),
         }]
     });
-    let fields: Vec<_> = page.into_iter().chain(levels).collect();
     let title = format!("TLB entries for loads: {}", facts.id);
-    let mut sheet = Sheet::of(&title, &fields, facts.entries.iter());
+    let mut sheet = Sheet::of(&title, page.into_iter().chain(levels), facts.entries.iter());
     for reading in &facts.readings {
         sheet.note(format!("assumed: {}", assumption(*reading)));
     }
@@ -175,7 +174,7 @@ pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
         "#high" => number(sweep.values.high),
     ];
     let title = "Not published for this machine, and therefore swept";
-    let mut sheet = Sheet::of(title, &fields, swept.iter());
+    let mut sheet = Sheet::of(title, fields, swept.iter());
     sheet.note("a TOML file for --machine sets what you know: see the how-to page on simulation");
     sheet
 }
@@ -188,7 +187,7 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
         "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, exact),
         "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];
-    let mut sheet = Sheet::of("Published and simulated", &fields, rows.iter());
+    let mut sheet = Sheet::of("Published and simulated", fields, rows.iter());
     let mut sources: Vec<&str> = Vec::new();
     for row in rows {
         if !sources.contains(&row.source.as_str()) {

@@ -119,7 +119,7 @@ fn places(claims: &Claims) -> Sheet {
         "id" => claim.id, "claim" => claim.what, "place" => claim.place, "quantity" => claim.measure.quantity,
         "of" => claim.measure.of, "machine" => claim.machine,
     ];
-    let mut sheet = Sheet::of("Where it is published", &fields, claims.claims.iter());
+    let mut sheet = Sheet::of("Where it is published", fields, claims.claims.iter());
     sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
     sheet.note("a range that is wider than the figure is large decides nothing");
     sheet

@@ -156,7 +156,7 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         (arm, judged)
     });
     let title = format!("{metric}, gain over {}", reference(compare));
-    let mut sheet = Sheet::of(&title, &fields, rows);
+    let mut sheet = Sheet::of(&title, fields, rows);
     if compare.controls.first() == Some(control) {
         notes(compare, &mut sheet);
     }
@@ -293,8 +293,7 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
         columns![|arm| &Arm; (format!("#{name}")) => or(median_of(arm, name), "-")]
     });
     let title = format!("{title}, medians of the {}s", compare.design.method.turn());
-    let fields: Vec<_> = arm.into_iter().chain(metrics).collect();
-    Sheet::of(&title, &fields, compare.arms.iter())
+    Sheet::of(&title, arm.into_iter().chain(metrics), compare.arms.iter())
 }
 
 /// A run of an arm, and one of its values by name.

@@ -41,7 +41,7 @@ impl Show for Suite {
         let fields = columns![|page| &Page;
             "experiment" => page.experiment.name, "published" => page.experiment.figure(), "measured here" => measured(page),
         ];
-        let mut all = Sheet::of("Published and measured", &fields, self.pages.iter());
+        let mut all = Sheet::of("Published and measured", fields, self.pages.iter());
         all.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
         let page = |page: &Page| -> Vec<Block> {
             let sheets = sheets(page).into_iter().map(Block::Sheet);
@@ -93,7 +93,7 @@ impl Show for SuiteList {
             "experiment" => listed.experiment.name, "arms" => listed.experiment.arms.join(","),
             "#time" => minutes(listed.seconds), "missing" => missing(&listed.lacking, ", "), "~what" => listed.experiment.title,
         ];
-        vec![Sheet::of("Experiments", &fields, self.experiments.iter())]
+        vec![Sheet::of("Experiments", fields, self.experiments.iter())]
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -224,7 +224,7 @@ fn collections(page: &Page) -> Option<Sheet> {
     };
     let title = format!("{}: garbage collections", page.experiment.name);
     let sums = logged().map(|(arm, logs)| (arm, logs, Collections::of(logs)));
-    let mut sheet = Sheet::of(&title, &fields, sums);
+    let mut sheet = Sheet::of(&title, fields, sums);
     for (arm, logs) in logged() {
         let warnings = logs.iter().find(|log| !log.warnings.is_empty());
         for warning in warnings.iter().flat_map(|log| &log.warnings) {

@@ -21,8 +21,8 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
         .into_iter()
         .chain(by_kind(&groups.groups, |group| Some(&group.totals.backing)));
     let missed = missed.into_iter().filter(|_| asked);
-    let fields: Vec<_> = fields.chain(huge).chain(missed).chain(last).collect();
-    let mut sheet = Sheet::of(&format!("Page kinds by {}", groups.by), &fields, groups.groups.iter());
+    let fields = fields.chain(huge).chain(missed).chain(last);
+    let mut sheet = Sheet::of(&format!("Page kinds by {}", groups.by), fields, groups.groups.iter());
     if groups.by == "cgroup" {
         sheet.note("a control group counts those below it too");
     }
@@ -64,7 +64,7 @@ pub(super) fn nodes(rows: &[ProcessRow]) -> Option<Sheet> {
         let nodes = nodes.known().into_iter().flatten();
         nodes.map(move |node| (row, node))
     });
-    let mut sheet = Sheet::of("NUMA nodes", &fields, known);
+    let mut sheet = Sheet::of("NUMA nodes", fields, known);
     for (row, why) in asked.clone().filter_map(|(row, nodes)| Some((row, nodes.unread()?))) {
         sheet.note(format!("{} ({}): not known: {why}", row.pages.name, row.pages.pid));
     }
@@ -91,7 +91,7 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
         "name" => holder.name, "#bytes" => holder.bytes, "#page" => or(holder.page.map(Bytes::exact), "?"),
         "#uid" => holder.uid, "#pid" => holder.pid?,
     ];
-    let mut sheet = Sheet::of("Pool pages that no process maps", &fields, held.holders.iter());
+    let mut sheet = Sheet::of("Pool pages that no process maps", fields, held.holders.iter());
     sheet.note(held_note(held));
     if held.holders.iter().any(|holder| !holder.sure) {
         sheet.note(

@@ -22,7 +22,7 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
         "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
     ];
     let title = "Throughput of a CPU beside another at work, as a share of that alone";
-    Some(Sheet::of(title, &fields, migration.contention.iter()))
+    Some(Sheet::of(title, fields, migration.contention.iter()))
 }
 
 /// The cases of each pair of CPUs, in order.
@@ -51,11 +51,10 @@ fn matrix(cases: &[&Contention]) -> Sheet {
     let shares = beside.iter().flat_map(|&beside| {
         columns![|mix| Mix; (format!("#{}", name(beside))) => median(case(*mix, beside).and_then(|case| case.share))]
     });
-    let fields: Vec<_> = work.into_iter().chain(shares).collect();
     let at_work = Mix::ALL
         .into_iter()
         .filter(|mix| cases.iter().any(|case| case.mix == *mix));
-    let mut sheet = Sheet::of(&title, &fields, at_work);
+    let mut sheet = Sheet::of(&title, work.into_iter().chain(shares), at_work);
     let farthest = |share: Estimate| (share.median - share.low).max(share.high - share.median);
     let widest = cases.iter().filter_map(|case| case.share.map(farthest));
     let widest = widest.fold(0.0, f64::max);

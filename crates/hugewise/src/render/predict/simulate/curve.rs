@@ -13,9 +13,8 @@ pub(super) fn sheet(curves: &[Curve]) -> Sheet {
         let rate = |row: usize| curve.points.get(row)?.miss_rate.map(percent);
         columns![|row| usize; (format!("#{memory}by {}, %", curve.entry)) => or(rate(*row), "-")]
     });
-    let fields: Vec<_> = entries.into_iter().chain(rates).collect();
     let rows = curves.first().map_or(0, |curve| curve.points.len());
-    let mut sheet = Sheet::of("Misses by TLB entries", &fields, 0..rows);
+    let mut sheet = Sheet::of("Misses by TLB entries", entries.into_iter().chain(rates), 0..rows);
     sheet.note("accesses that miss in a fully associative TLB of so many entries with LRU replacement; invalidations are left out");
     let least = curves.iter().map(|curve| curve.followed).fold(1.0, f64::min);
     if least < 1.0 {

@@ -41,7 +41,7 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
         "#huge pages after it" => bytes(all, |slice| slice.large_after),
     ];
     let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
-    let mut sheet = Sheet::of("The flips, all of them outside of the slices", &fields, rows);
+    let mut sheet = Sheet::of("The flips, all of them outside of the slices", fields, rows);
     sheet
         .note("PMD ranges, and the machine's own counters in that time, are sums of all flips; huge pages are medians");
     if let Some(restored) = &compare.restored {

@@ -20,7 +20,7 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
     let is_large = recording.cpus.len() > MOST_CPUS;
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
     let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
-    let mut sheet = Sheet::of("Share of time on each CPU", &fields, shown.iter().copied());
+    let mut sheet = Sheet::of("Share of time on each CPU", fields, shown.iter().copied());
     let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
@@ -95,7 +95,7 @@ pub(super) fn threads(recording: &Recording, most: usize) -> Sheet {
         "#preempted" => or(thread.tally.preemptions, "?"), "#then waited ms" => ms(thread.tally.preempted_s),
         "#on run queues ms" => ms(thread.tally.queued_s),
     ];
-    let mut sheet = Sheet::of("Threads", &fields, recording.threads.iter().take(most));
+    let mut sheet = Sheet::of("Threads", fields, recording.threads.iter().take(most));
     let more = recording.threads.len().saturating_sub(most) as u64 + recording.others;
     if more > 0 {
         let more = counted(more as usize, "thread");
