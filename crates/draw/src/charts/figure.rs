@@ -24,17 +24,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A chart along working sets, of the series that have points.
-    pub fn by_working_set(
-        id: impl Into<String>,
-        title: impl Into<String>,
-        y: (&str, Scale),
-        series: impl IntoIterator<Item = Series>,
-    ) -> Self {
-        let series = series.into_iter().filter(|series| !series.dots.is_empty());
-        Self::new(id, title, Along::WorkingSet, y, series)
-    }
-
+    /// A chart of the series that have points.
     pub fn new(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -48,7 +38,7 @@ impl Figure {
             along,
             y_label: y_label.to_owned(),
             scale,
-            series: series.into_iter().collect(),
+            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
             marks: Vec::new(),
         }
     }

@@ -9,7 +9,9 @@ use super::ps::percent as percent_huge;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty};
+use draw::{
+    Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
+};
 
 impl Show for Diff {
     fn title(&self) -> String {
@@ -250,7 +252,7 @@ fn curves((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let title = format!("Time of one step on {kind}: {pattern}, {access}");
     let series = [side("A", 0, |point| point.a), side("B", 1, |point| point.b)];
     let id = format!("diff-{kind}-{pattern}-{access}");
-    Figure::by_working_set(id, title, ("ns", Scale::Log), series)
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
@@ -279,7 +281,13 @@ fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
     let title = format!("Change of B against A on {kind}: {pattern}, {access}");
     let y = ("% more time than A, up to 100", Scale::Linear);
-    Figure::by_working_set(format!("change-{kind}-{pattern}-{access}"), title, y, [series])
+    Figure::new(
+        format!("change-{kind}-{pattern}-{access}"),
+        title,
+        Along::WorkingSet,
+        y,
+        [series],
+    )
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
 use crate::show::Show;
 use draw::{
-    Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number, or,
-    or_empty,
+    Along, Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number,
+    or, or_empty,
 };
 
 /// A chart of fewer working sets than this shows nothing.
@@ -189,7 +189,13 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     });
     let place = or(page.map(|page| format!("in a guest with pages of {page}")), "natively");
     let title = format!("Time of one step by working set and host backing, {place}");
-    Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
+    Figure::new(
+        format!("guest-{}", called(page)),
+        title,
+        Along::WorkingSet,
+        ("ns", Scale::Log),
+        series,
+    )
 }
 
 #[cfg(test)]

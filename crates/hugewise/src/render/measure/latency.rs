@@ -8,7 +8,8 @@ use model::{Bytes, Estimate, PageKind};
 use crate::gain::{Gain, gains};
 use crate::show::Show;
 use draw::{
-    Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or, or_empty,
+    Along, Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or,
+    or_empty,
 };
 
 impl Show for Latency {
@@ -226,7 +227,13 @@ fn curves(latency: &Latency, view: View) -> Figure {
         [measured, bounded]
     });
     let title = format!("Time of one step by working set: {pattern}, {access}");
-    Figure::by_working_set(format!("latency-{pattern}-{access}"), title, ("ns", Scale::Log), series)
+    Figure::new(
+        format!("latency-{pattern}-{access}"),
+        title,
+        Along::WorkingSet,
+        ("ns", Scale::Log),
+        series,
+    )
 }
 
 /// A point with a bound only stands at its upper limit.
@@ -267,7 +274,7 @@ fn savings(latency: &Latency, view: View) -> Figure {
     });
     let title = format!("Time saved against base pages: {pattern}, {access}");
     let y = ("% of the time on base pages, down to -100", Scale::Linear);
-    Figure::by_working_set(format!("gain-{pattern}-{access}"), title, y, series)
+    Figure::new(format!("gain-{pattern}-{access}"), title, Along::WorkingSet, y, series)
 }
 
 /// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.

@@ -8,7 +8,7 @@ use model::placement::Kind;
 
 use crate::render::prove::placement::kind_name;
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, limits, lines, number, or};
+use draw::{Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, limits, lines, number, or};
 
 impl Show for Migration {
     fn title(&self) -> String {
@@ -130,9 +130,10 @@ fn curves(migration: &Migration) -> Figure {
         let dots = of(migration, moves.kind).filter_map(dot).collect();
         Series::line(kind_name(moves.kind), *tone, dots)
     });
-    Figure::by_working_set(
+    Figure::new(
         "migration-cost",
         "Time that a move adds, by the memory that the thread uses",
+        Along::WorkingSet,
         ("us", Scale::Log),
         series,
     )

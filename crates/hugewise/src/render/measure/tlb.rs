@@ -7,7 +7,7 @@ use model::{Bytes, Estimate, PageKind};
 
 use super::latency::spread;
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
+use draw::{Along, Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
 
 impl Show for Tlb {
     fn title(&self) -> String {
@@ -145,7 +145,7 @@ fn curves(tlb: &Tlb) -> Figure {
     let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
         marks: tlb.levels.iter().filter_map(knee).collect(),
-        ..Figure::by_working_set("tlb-pages", title, ("cycles", Scale::Log), series)
+        ..Figure::new("tlb-pages", title, Along::WorkingSet, ("cycles", Scale::Log), series)
     }
 }
 

@@ -39,7 +39,7 @@ impl Show for Simulation {
             working_set_bytes => bytes(case.working_set), mode => case.setting.mode.name(),
             guest_page_bytes => case.setting.guest_page.0, host_page_bytes => bytes(case.setting.host_page),
             entry_bytes => case.entry.0, reach_bytes => case.reach.0, accesses => case.accesses,
-            l1_miss_rate => case.miss_rates.first()?, walk_rate => walked(case),
+            l1_miss_rate => case.miss_rates.first()?, walk_rate => walked(&case.miss_rates),
             references_per_access => case.references.middle, references_per_access_low => case.references.low,
             references_per_access_high => case.references.high, data_cycles => case.cycles.data.middle,
             tlb_cycles => case.cycles.tlb.middle, walk_cycles => case.cycles.walks.middle,
@@ -51,8 +51,14 @@ impl Show for Simulation {
     }
 }
 
-fn walked(case: &Case) -> f64 {
-    case.miss_rates.last().copied().unwrap_or(1.0)
+/// The share of accesses that miss in every TLB, which are all where there is none.
+pub(super) fn walked(miss_rates: &[f64]) -> f64 {
+    miss_rates.last().copied().unwrap_or(1.0)
+}
+
+/// The share that misses in the first one.
+pub(super) fn missed(miss_rates: &[f64]) -> f64 {
+    miss_rates.first().copied().unwrap_or(1.0)
 }
 
 fn cases(simulation: &Simulation) -> Sheet {
@@ -60,7 +66,7 @@ fn cases(simulation: &Simulation) -> Sheet {
     let (has_exits, has_shootdowns) = (has(|case| case.exits.total() > 0), has(|case| case.shootdowns > 0));
     let fields = columns![|case| &Case;
         "memory" => or(case.working_set, "trace"), "setting" => case.setting, "#reach" => case.reach,
-        "#L1 misses, %" => percent(case.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(case)),
+        "#L1 misses, %" => percent(missed(&case.miss_rates)), "#walks, %" => percent(walked(&case.miss_rates)),
         "#entries read" => number(case.references_per_walk.middle), "#data" => number(case.cycles.data.middle),
         "#TLB" => number(case.cycles.tlb.middle), "#walk" => number(case.cycles.walks.middle),
         "#exits" => number(case.cycles.exits.middle), "#shootdowns" => number(case.cycles.shootdowns.middle),

@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::compare::{Compare, Judged, Verdict};
 use model::gc::GcLog;
-use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
+use model::suite::{Lack, Listed, Outcome, Page, Suite, SuiteList};
 
 use super::compare::{gain, gains};
 use crate::render::measure::tlb;
@@ -167,24 +167,19 @@ fn sheets(page: &Page) -> Vec<Sheet> {
 }
 
 fn facts(page: &Page) -> Sheet {
-    let Experiment {
-        name,
-        title,
-        workload,
-        published,
-        differs,
-        notice,
-        ..
-    } = &page.experiment;
-    let mut sheet = Sheet::new(&format!("{name}: {title}"), ["what", "figure"]);
-    if let Some(published) = published {
+    let experiment = &page.experiment;
+    let title = format!("{}: {}", experiment.name, experiment.title);
+    let mut sheet = Sheet::new(&title, ["what", "figure"]);
+    if let Some(published) = &experiment.published {
         sheet.row(["published", &published.figure]);
         sheet.row(["source", &published.source]);
     }
     sheet.row(["measured here", &measured(page)]);
-    differs.iter().for_each(|why| sheet.row(["why they may differ", why]));
-    notice.iter().for_each(|notice| sheet.row(["note", notice]));
-    sheet.row(["workload", &format!("hugewise compare --workload {workload}")]);
+    let differs = experiment.differs.iter();
+    differs.for_each(|why| sheet.row(["why they may differ", why]));
+    experiment.notice.iter().for_each(|notice| sheet.row(["note", notice]));
+    let workload = format!("hugewise compare --workload {}", experiment.workload);
+    sheet.row(["workload", &workload]);
     sheet.row(["time", &minutes(page.seconds)]);
     sheet
 }

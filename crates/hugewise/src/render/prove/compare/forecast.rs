@@ -9,24 +9,16 @@ use draw::Sheet;
 
 /// The answer, in place of a verdict on a program compared with itself.
 pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
-    let Forecast {
-        metric,
-        smallest,
-        visible,
-        ..
-    } = forecast;
-    let seen = visible.first().map(|visible| {
-        let (time, effect) = (time(visible), visible.effect * 100.0);
+    let seen = forecast.visible.first().map(|visible| {
         format!(
-            "A comparison of {time} shows differences in {metric} from about {effect:.2} % on, as this machine is now."
+            "A comparison of {} shows differences in {} from about {:.2} % on, as this machine is now.",
+            time(visible),
+            forecast.metric,
+            visible.effect * 100.0
         )
     });
-    let asked = compare.design.smallest_effect * 100.0;
-    let needed = format!(
-        "To show {asked:.1} % takes about {} (--budget {}).",
-        time(smallest),
-        time(smallest)
-    );
+    let (asked, needed) = (compare.design.smallest_effect * 100.0, time(&forecast.smallest));
+    let needed = format!("To show {asked:.1} % takes about {needed} (--budget {needed}).");
     seen.into_iter().chain([needed]).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What a comparison in place has beyond one of whole runs: its slices in words, and its flips as a table.
 
+use model::Bytes;
 use model::compare::{Arm, Compare, Flip, InPlace, Restored, Slice};
-use model::{Bytes, Reading};
 
 use crate::render::measure::kernelops::time;
 use draw::{Sheet, columns, or};
@@ -80,19 +80,12 @@ fn bytes(slices: &[&Slice], of: fn(&Slice) -> Option<Bytes>) -> String {
 }
 
 fn left(restored: &Restored) -> String {
-    let Restored {
-        before,
-        after,
-        wrong,
-        seconds,
-    } = restored;
-    let after = match after {
-        Reading::Known(backing) => backing.to_string(),
-        Reading::Unread(why) => why.to_string(),
-    };
-    let pieces = match wrong {
+    let pieces = match restored.wrong {
         0 => "every piece has the pages back that it had".to_owned(),
         wrong => format!("{wrong} pieces are not on the pages that they had"),
     };
-    format!("{pieces}, after {seconds:.1} s: first {before}, now {after}")
+    format!(
+        "{pieces}, after {:.1} s: first {}, now {}",
+        restored.seconds, restored.before, restored.after
+    )
 }
