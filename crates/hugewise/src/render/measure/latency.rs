@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::latency::{Access, Backed, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::gain::{Gain, gains};
 use crate::show::Show;
 use draw::{
     Along, Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or,
@@ -264,13 +263,19 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
 
 fn savings(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
-    let all = gains(latency).into_iter();
-    let all: Vec<Gain> = all.filter(|gain| (gain.pattern, gain.access) == view).collect();
-    let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
-    let series = kinds.into_iter().map(|kind| {
-        let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
-        dots.sort_by_key(|dot| dot.at);
-        Series::of_kind(kind, dots)
+    let points = points_of(latency, view);
+    let base = |bytes: Bytes| {
+        points
+            .iter()
+            .find(|point| (point.kind, point.bytes) == (PageKind::Base, bytes))
+    };
+    let large = kinds_of(&points).into_iter().filter(|kind| kind.is_large());
+    let series = large.map(|kind| {
+        let own = own(&points, kind).into_iter();
+        Series::of_kind(
+            kind,
+            own.filter_map(|point| saving(point, base(point.bytes)?)).collect(),
+        )
     });
     let title = format!("Time saved against base pages: {pattern}, {access}");
     let y = ("% of the time on base pages, down to -100", Scale::Linear);
@@ -280,18 +285,27 @@ fn savings(latency: &Latency, view: View) -> Figure {
 /// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.
 const LOWEST: f64 = -100.0;
 
-fn saving(gain: &Gain) -> Dot {
-    let value = gain.percent();
-    let interval = gain.interval();
-    let (low, high) = interval.unwrap_or((value, value));
-    let spread = interval.map(|(low, high)| format!("{} to {} %", number(low), number(high)));
+/// Time saved, in percent of the time on base pages, by the ratio of both visits in each round: its interval is never made of the
+/// ends of two others.
+fn saving(large: &Point, base: &Point) -> Option<Dot> {
+    let (fast, slow) = (large.ns?.median, base.ns?.median);
+    let saved = |ratio: f64| (1.0 - ratio) * 100.0;
+    let ratio = stats::ratio(&large.visits, &base.visits, 1);
+    let value = saved(ratio.map_or(fast / slow, |ratio| ratio.median));
+    let ends = ratio.map(|ratio| [saved(ratio.high), saved(ratio.low)]);
+    let spread = ends.map(|[low, high]| format!("{} to {} %", number(low), number(high)));
     let spread = or(spread, "no interval: the result holds fewer than two visits");
-    let [saved, large, base] = [value, gain.large.median, gain.base.median].map(number);
+    let [share, ns, base_ns] = [value, fast, slow].map(number);
     let tip = format!(
-        "{} at {}: {saved} % saved ({spread}): {large} ns instead of {base} ns",
-        gain.kind, gain.bytes
+        "{} at {}: {share} % saved ({spread}): {ns} ns instead of {base_ns} ns",
+        large.kind, large.bytes
     );
-    Dot::new(gain.bytes.0, [value, low, high].map(|end| end.max(LOWEST)), tip)
+    let [low, high] = ends.unwrap_or([value; 2]);
+    Some(Dot::new(
+        large.bytes.0,
+        [value, low, high].map(|end| end.max(LOWEST)),
+        tip,
+    ))
 }
 
 #[cfg(test)]
