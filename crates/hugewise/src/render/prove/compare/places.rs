@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::compare::{Arm, Compare, Ran, Run};
 use model::placement::Kind;
 
+use super::runs::ends;
 use draw::{Sheet, columns, number, or};
 
 /// Beyond so many CPUs a column for each says less than where most of the time was.
@@ -120,16 +121,11 @@ fn median(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
 /// From the least to the most: waits of short runs are all or nothing, and a median of those is a fact of none.
 fn range(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
     let values: Vec<f64> = arm.counted().filter_map(of).collect();
-    let ends = values
-        .iter()
-        .copied()
-        .min_by(f64::total_cmp)
-        .zip(values.iter().copied().max_by(f64::total_cmp));
-    let shown = ends.map(|(least, most)| (number(least), number(most)));
-    match shown {
-        None => "-".to_owned(),
-        Some((least, most)) if least == most => most,
-        Some((least, most)) => format!("{least} to {most}"),
+    let [least, most] = ends(&values).map(number);
+    match values.is_empty() {
+        true => "-".to_owned(),
+        false if least == most => most,
+        false => format!("{least} to {most}"),
     }
 }
 

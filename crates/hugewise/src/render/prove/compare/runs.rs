@@ -119,7 +119,7 @@ pub(super) fn strips(compare: &Compare, metric: &str) -> Sheet {
     sheet
 }
 
-fn ends(values: &[f64]) -> [f64; 2] {
+pub(super) fn ends(values: &[f64]) -> [f64; 2] {
     let nothing = [f64::INFINITY, f64::NEG_INFINITY];
     let wider = |[low, high]: [f64; 2], &value: &f64| [low.min(value), high.max(value)];
     values.iter().fold(nothing, wider)
