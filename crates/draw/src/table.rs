@@ -20,18 +20,6 @@ pub struct Field<'a, T> {
     pub cell: Cell<'a, T>,
 }
 
-impl<'a, T> Field<'a, T> {
-    /// Made by [`columns`](crate::columns).
-    pub fn new(
-        head: Option<Cow<'static, str>>,
-        csv: Option<&'static str>,
-        cell: impl Fn(&T) -> Option<String> + 'a,
-    ) -> Self {
-        let cell = Box::new(cell);
-        Self { head, csv, cell }
-    }
-}
-
 /// Columns of items: each has a head in tables (a literal, or text in parentheses), a name in CSV (a word) or both, and a value, in
 /// which `?` leaves the cell empty. A value may name what is around it: references, and values that are copied.
 ///
@@ -42,11 +30,11 @@ macro_rules! columns {
         [$({
             #[allow(unused_variables)]
             let cell = move |$item: &$of| -> Option<String> { Some(($cell).to_string()) };
-            $crate::Field::new(
-                $crate::columns!(@ $($head.into())? $($made.into())?),
-                $crate::columns!(@ $(stringify!($csv))?),
-                cell,
-            )
+            $crate::Field {
+                head: $crate::columns!(@ $($head.into())? $($made.into())?),
+                csv: $crate::columns!(@ $(stringify!($csv))?),
+                cell: Box::new(cell),
+            }
         }),+]
     };
     (@) => { None };

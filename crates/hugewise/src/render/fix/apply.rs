@@ -49,11 +49,8 @@ impl Show for Applied {
 
     /// Instructions line by line, so that they can be copied.
     fn text(&self, look: Look) -> String {
-        let headlines = self.headlines().into_iter();
-        let headlines = headlines.map(|line| show::wrapped(&line, look.width));
-        let sheets = self.brief_sheets().into_iter().map(|sheet| sheet.text(look));
         let steps = self.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo);
-        let parts = headlines.chain(sheets).chain(steps.map(instruction));
+        let parts = std::iter::once(show::text(self, look)).chain(steps.map(instruction));
         parts.chain([next(self)]).collect::<Vec<_>>().join("\n")
     }
 

@@ -8,7 +8,7 @@ use translation::study::{Case, MachineFacts, PageEntries, Published, Range, Simu
 
 use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
-use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or};
+use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or, pairs};
 
 impl Show for Simulation {
     fn title(&self) -> String {
@@ -117,14 +117,10 @@ fn notes(simulation: &Simulation, sheet: &mut Sheet) {
 
 /// By how much each unknown alone moves any time, the largest first.
 fn effects(simulation: &Simulation) -> Vec<String> {
-    let all = simulation
-        .cases
-        .iter()
-        .flat_map(|case| case.sensitivity.iter().map(move |alone| (case, alone)));
+    let all = || pairs(&simulation.cases, |case| &case.sensitivity);
     let mut largest: Vec<(f64, String)> = Vec::new();
     for sweep in &simulation.unknown {
-        let most = all
-            .clone()
+        let most = all()
             .filter(|(_, alone)| alone.unknown == sweep.unknown)
             .max_by(|(_, one), (_, other)| (one.high - one.low).total_cmp(&(other.high - other.low)));
         if let Some((case, alone)) = most {

@@ -34,14 +34,8 @@ impl Show for Claims {
 }
 
 fn headline(claims: &Claims, how: How) -> String {
-    let all = || {
-        claims
-            .claims
-            .iter()
-            .flat_map(|claim| &claim.here)
-            .filter(|here| here.how == how)
-    };
-    let count = |verdict: Verdict| all().filter(|here| here.verdict == verdict).count();
+    let all = || pairs(&claims.claims, |claim| &claim.here).filter(|(_, here)| here.how == how);
+    let count = |verdict: Verdict| all().filter(|(_, here)| here.verdict == verdict).count();
     let [agree, differ, others] = Verdict::ALL.map(count);
     let title = match how {
         How::Measured => "Measured",

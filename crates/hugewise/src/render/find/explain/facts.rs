@@ -85,11 +85,8 @@ fn short(usage: &Usage) -> String {
     let what = usage.parts.first().map_or("its memory", |part| title(part.what));
     let kinds = or_empty(usage.parts.first().map(kinds));
     let denied = usage.parts.first().is_some_and(|part| part.backing.unread().is_some());
-    match (usage.in_use, usage.hugetlb) {
-        (InUse::Yes, Some(bytes)) if denied => {
-            return format!("yes: {bytes} is backed by hugetlb pages; what backs the rest takes root to read");
-        }
-        _ => {}
+    if let (InUse::Yes, Some(bytes), true) = (usage.in_use, usage.hugetlb, denied) {
+        return format!("yes: {bytes} is backed by hugetlb pages; what backs the rest takes root to read");
     }
     match usage.in_use {
         InUse::Yes => format!("yes: {what} is backed by {kinds}"),
