@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::compare::{Compare, Forecast, Visible};
 
 use super::events::minutes;
-use draw::Sheet;
+use draw::{Sheet, columns};
 
 /// The answer, in place of a verdict on a program compared with itself.
 pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
@@ -25,11 +25,12 @@ pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
 /// What can be seen in which time.
 pub(super) fn sheet(forecast: &Forecast) -> Sheet {
     let title = format!("What can be seen in {}", forecast.metric);
-    let mut sheet = Sheet::new(&title, ["#time", "#blocks of runs", "#difference from"]);
-    for visible in forecast.visible.iter().chain([&forecast.smallest]) {
-        let effect = format!("{:.2} %", visible.effect * 100.0);
-        sheet.row([&time(visible), &visible.blocks.to_string(), &effect]);
-    }
+    let fields = columns![|visible| &Visible;
+        "#time" => time(visible), "#blocks of runs" => visible.blocks,
+        "#difference from" => format!("{:.2} %", visible.effect * 100.0),
+    ];
+    let all = forecast.visible.iter().chain([&forecast.smallest]);
+    let mut sheet = Sheet::of(&title, fields, all);
     sheet.note("found by four of five comparisons, if the machine stays as noisy as it was; a block is three runs");
     sheet
 }

@@ -63,15 +63,12 @@ pub(super) fn rate(count: u64, recording: &Recording) -> f64 {
 }
 
 pub(super) fn moves(recording: &Recording) -> Sheet {
-    let mut sheet = Sheet::new("Moves from one CPU to another", ["to", "#moves", "#a second"]);
-    for (kind, count) in recording.total.migrations.each() {
-        if kind == Kind::Unknown && count == 0 {
-            continue;
-        }
-        let rate = number(rate(count, recording));
-        sheet.row([kind_name(kind), &count.to_string(), &rate]);
-    }
-    sheet
+    let fields = columns![|(kind, count)| (Kind, u64);
+        "to" => kind_name(*kind), "#moves" => count, "#a second" => number(rate(*count, recording)),
+    ];
+    let all = recording.total.migrations.each().into_iter();
+    let shown = all.filter(|(kind, count)| *kind != Kind::Unknown || *count > 0);
+    Sheet::of("Moves from one CPU to another", fields, shown)
 }
 
 /// How far a move went, in words.
