@@ -8,7 +8,8 @@ use draw::{Sheet, columns, number, or};
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
 pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
-    pairs(migration).into_iter().map(|of| matrix(&of)).collect()
+    let pairs = migration.contention.chunk_by(|one, next| one.cpus == next.cpus);
+    pairs.map(matrix).collect()
 }
 
 /// In reports: each case with its interval and its A/A.
@@ -25,19 +26,7 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
     Some(Sheet::of(title, fields, migration.contention.iter()))
 }
 
-/// The cases of each pair of CPUs, in order.
-fn pairs(migration: &Migration) -> Vec<Vec<&Contention>> {
-    let mut pairs: Vec<Vec<&Contention>> = Vec::new();
-    for case in &migration.contention {
-        match pairs.iter_mut().find(|pair| pair[0].cpus == case.cpus) {
-            Some(pair) => pair.push(case),
-            None => pairs.push(vec![case]),
-        }
-    }
-    pairs
-}
-
-fn matrix(cases: &[&Contention]) -> Sheet {
+fn matrix(cases: &[Contention]) -> Sheet {
     let is_there = |mix: &Mix| cases.iter().any(|case| case.beside == *mix);
     let beside: Vec<Mix> = Mix::ALL.into_iter().filter(is_there).collect();
     let [one, two] = cases[0].cpus;
