@@ -101,11 +101,6 @@ impl Series {
         }
     }
 
-    /// What its marks look like: the tone, and whether they are hollow.
-    pub fn look(&self) -> (Tone, bool) {
-        (self.tone, self.is_limit)
-    }
-
     /// The sign of its points in a terminal; `?` marks limits in tables, too.
     pub fn sign(&self) -> char {
         if self.is_limit { '?' } else { self.tone.mark }

@@ -56,7 +56,7 @@ fn interval(
     for dot in &series.dots {
         let [low, x, high] = [dot.low, dot.value, dot.high].map(|value| across(axis, ends, value));
         area.draw(&PathElement::new(vec![(low, y), (high, y)], stroke))?;
-        area.draw(&mark((x, y), series.look(), 1.4))?;
+        area.draw(&mark((x, y), series, 1.4))?;
         let tip = dot.tip.clone();
         hits.push(Hit { x, y, tip });
     }

@@ -27,7 +27,7 @@ pub(super) fn above<'a>(area: &Area<'a>, figure: &Figure) -> Result<Area<'a>, Pi
     top.draw_text(&figure.title, &style(20.0), (px(LEFT), px(TITLE / 2.0)))?;
     for (series, (x, row)) in figure.legend().iter().zip(places) {
         let (x, y) = (LEFT + x, TITLE + ROW * (row as f64 + 0.5));
-        let sign = mark((px(x + 5.0), px(y)), series.look(), 1.2);
+        let sign = mark((px(x + 5.0), px(y)), series, 1.2);
         top.draw(&sign)?;
         top.draw_text(&series.name, &style(16.0), (px(x + MARK), px(y)))?;
     }

@@ -29,13 +29,9 @@ pub struct Picture {
     pub hits: Vec<Hit>,
 }
 
-/// The height of a figure whose rows decide it, in pixels.
-pub fn own_height(figure: &Figure) -> Option<u32> {
-    forest::height(figure).map(|height| height as u32)
-}
-
-/// One figure as SVG without title and legend, with the places of its points.
-pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
+/// One figure as SVG without title and legend, with the places of its points. Rows decide its height by themselves.
+pub fn picture(figure: &Figure, (width, height): (u32, u32)) -> Result<Picture, PictureError> {
+    let size = (width, forest::height(figure).map_or(height, |rows| rows as u32));
     let mut svg = String::new();
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -194,7 +190,6 @@ fn draw_marks(chart: &mut Chart<'_>, figure: &Figure, [bottom, top]: [f64; 2]) -
 
 /// Line, intervals and marks of one series; gives back where the points are.
 fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Result<Vec<Hit>, PictureError> {
-    let look = series.look();
     let color = rgb(series.tone.light);
     let stroke = |width| color.stroke_width(width);
     let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
@@ -210,7 +205,7 @@ fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Resul
         let width = if series.is_limit { 1 } else { 2 };
         chart.draw_series(LineSeries::new(line, stroke(width)))?;
     }
-    chart.draw_series(places.iter().map(|&place| mark(place, look, 1.0)))?;
+    chart.draw_series(places.iter().map(|&place| mark(place, series, 1.0)))?;
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {

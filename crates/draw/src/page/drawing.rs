@@ -35,9 +35,8 @@ pub(super) fn corners(tone: &Tone) -> String {
     corners.join(" ")
 }
 
-fn face(figure: &Figure, (width, height): (u32, u32)) -> Result<Picture, PictureError> {
-    let height = picture::own_height(figure).unwrap_or(height);
-    let drawn = picture::picture(figure, (width, height))?;
+fn face(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
+    let drawn = picture::picture(figure, size)?;
     let svg = themed(inner(&drawn.svg));
     Ok(Picture { svg, ..drawn })
 }
