@@ -2,17 +2,12 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
-
 use super::look::Look;
 use super::safe::{markdown, markdown_paragraph, printable};
 use super::sheet::{Column, Sheet};
 
-/// Tables up to here are arranged like all others, with long cells wrapped; that takes some 4 KiB of memory for each row.
-const MOST_ARRANGED: usize = 1000;
-
-/// What stands between two cells of text.
-const GAP: &str = "   ";
+/// Rows of a text that are arranged together, which takes some 4 KiB of memory for each.
+const ARRANGED: usize = 1000;
 /// Columns of a cell to which others are aligned.
 const WIDEST: usize = 1000;
 
@@ -22,27 +17,18 @@ pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 pub struct Long<'a> {
     /// Title, columns and notes, without rows.
     pub head: Sheet,
-    count: usize,
     /// Asked for twice: the first time for widths.
     rows: Box<dyn Fn() -> Rows<'a> + 'a>,
 }
 
 impl<'a> Long<'a> {
-    pub fn new(head: Sheet, count: usize, rows: impl Fn() -> Rows<'a> + 'a) -> Self {
-        Self {
-            head,
-            count,
-            rows: Box::new(rows),
-        }
-    }
-
-    /// Is it too long to be arranged?
-    pub fn is_long(&self) -> bool {
-        self.count > MOST_ARRANGED
+    pub fn new(head: Sheet, rows: impl Fn() -> Rows<'a> + 'a) -> Self {
+        let rows = Box::new(rows);
+        Self { head, rows }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        (self.rows)().next().is_none()
     }
 
     /// Its rows with the CSS classes of each cell.
@@ -53,29 +39,21 @@ impl<'a> Long<'a> {
         })
     }
 
-    /// With all its rows, as any other table.
-    pub fn sheet(self) -> Sheet {
-        let mut sheet = self.head;
-        (self.rows)().for_each(|row| sheet.row(row));
-        sheet
-    }
-
-    /// As text whose lines are not wrapped.
+    /// As any other table; beyond a thousand rows each thousand has heads of its own.
     pub fn write_text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.widths(&|text| printable(text));
-        writeln!(out, "{}", self.head.title)?;
-        let names = self.head.columns.iter().map(|column| column.name.clone());
-        let names = aligned(names, &self.head.columns, &widths).join(GAP);
-        let names = format!(" {}", names.trim_end());
-        writeln!(out, "{}", look.painted(names, Style::new().bold()))?;
-        let rule = widths.iter().sum::<usize>() + widths.len().saturating_sub(1) * GAP.len() + 2;
-        writeln!(out, "{}", "─".repeat(rule))?;
-        for row in (self.rows)() {
-            let cells = row.iter().map(|cell| printable(cell));
-            let line = aligned(cells, &self.head.columns, &widths).join(GAP);
-            writeln!(out, " {}", line.trim_end())?;
+        let mut rows = (self.rows)().peekable();
+        let mut sheet = self.head.clone();
+        loop {
+            sheet.rows.clear();
+            rows.by_ref().take(ARRANGED).for_each(|row| sheet.row(row));
+            let is_last = rows.peek().is_none();
+            sheet.notes = if is_last { self.head.notes.clone() } else { Vec::new() };
+            out.write_all(sheet.text(look).as_bytes())?;
+            if is_last {
+                return Ok(());
+            }
+            sheet.title.clear();
         }
-        self.head.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -90,7 +68,7 @@ impl<'a> Long<'a> {
     }
 
     fn write_markdown_rows(&self, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.widths(&markdown);
+        let widths = self.widths();
         let names = self.head.columns.iter().map(|column| markdown(&column.name));
         let names = aligned(names, &self.head.columns, &widths).join(" | ");
         writeln!(out, "| {names} |")?;
@@ -103,12 +81,12 @@ impl<'a> Long<'a> {
     }
 
     /// Of the widest cell in each column, its head included. A longer cell stands out of its column.
-    fn widths(&self, write: &dyn Fn(&str) -> String) -> Vec<usize> {
-        let names = self.head.columns.iter().map(|column| write(&column.name));
+    fn widths(&self) -> Vec<usize> {
+        let names = self.head.columns.iter().map(|column| markdown(&column.name));
         let mut widths: Vec<usize> = names.map(|name| name.chars().count()).collect();
         for row in (self.rows)() {
             for (width, cell) in widths.iter_mut().zip(&row) {
-                *width = (*width).max(write(cell).chars().count().min(WIDEST));
+                *width = (*width).max(markdown(cell).chars().count().min(WIDEST));
             }
         }
         widths
@@ -124,7 +102,7 @@ impl Sheet {
         };
         let rows = || -> Rows<'_> { Box::new(self.rows.iter().cloned()) };
         // Writing to memory does not fail.
-        let _ = Long::new(head, self.rows.len(), rows).write_markdown(&mut text);
+        let _ = Long::new(head, rows).write_markdown(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
 }
@@ -162,7 +140,7 @@ mod tests {
     fn table() -> Long<'static> {
         let mut head = Sheet::new("Mappings", ["address", "#size", "name"]);
         head.note("two\nlines");
-        Long::new(head, 3, || {
+        Long::new(head, || {
             let rows = [
                 ["1000-2000", "4K", "[heap]"],
                 ["7f0000000000-7f0000200000", "2M", ""],
@@ -178,8 +156,23 @@ mod tests {
         let (mut text, mut markdown) = (Vec::new(), Vec::new());
         table().write_text(look, &mut text).expect("written");
         table().write_markdown(&mut markdown).expect("written");
-        let sheet = table().sheet();
+        let mut sheet = table().head;
+        (table().rows)().for_each(|row| sheet.row(row));
         assert_eq!(String::from_utf8(text).expect("text"), sheet.text(look));
         assert_eq!(String::from_utf8(markdown).expect("text"), sheet.markdown());
+    }
+
+    #[test]
+    fn each_thousand_rows_have_heads_and_the_last_have_the_notes() {
+        let long = Long::new(table().head, || {
+            let rows = (0..2500).map(|row| vec![row.to_string(), "4K".to_owned(), String::new()]);
+            Box::new(rows) as Rows<'static>
+        });
+        let mut text = Vec::new();
+        long.write_text(Look::plain(80), &mut text).expect("written");
+        let text = String::from_utf8(text).expect("text");
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!([count("Mappings"), count("address"), count("two")], [1, 3, 1]);
+        assert!(text.starts_with("Mappings\n") && text.contains(" 2499 "), "{text}");
     }
 }

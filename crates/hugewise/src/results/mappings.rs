@@ -33,11 +33,6 @@ impl MappingRows {
         self.is_cut
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.lines.lines().count()
-    }
-
     /// The rows, made one by one.
     pub fn iter(&self) -> impl Iterator<Item = MappingRow> + '_ {
         self.lines.lines().filter_map(|line| {
@@ -84,7 +79,6 @@ mod tests {
         let plain: Vec<MappingRow> = serde_json::from_str(ROWS).expect("rows");
         let packed: MappingRows = serde_json::from_str(ROWS).expect("rows");
         assert_eq!(packed.iter().collect::<Vec<_>>(), plain);
-        assert_eq!(packed.count(), 3);
         let text = |rows: &dyn Fn() -> serde_json::Result<String>| rows().expect("JSON");
         assert_eq!(
             text(&|| serde_json::to_string_pretty(&packed)),

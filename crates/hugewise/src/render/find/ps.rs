@@ -156,7 +156,7 @@ fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
         let (fields, rows) = (mapping_fields(), known.into_iter().flat_map(MappingRows::iter));
         Box::new(rows.map(move |row| draw::cells(&fields, &row)))
     };
-    Long::new(sheet, known.map_or(0, MappingRows::count), rows)
+    Long::new(sheet, rows)
 }
 
 fn mapping_fields<'a>() -> [Field<'a, MappingRow>; 21] {
