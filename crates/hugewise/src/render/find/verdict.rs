@@ -135,11 +135,11 @@ fn judged(at: &[Saved], first: Shows) -> String {
     let share = format!("of the time of a random read, by working set ({kind}, 95 % CI)");
     let main = match first {
         Shows::Saves => {
-            let saved = each(|at| format!("{} at {}", percent(&at.saved), at.bytes));
+            let saved = each(|at: &Saved| format!("{} at {}", percent(&at.saved), at.bytes));
             format!("Huge pages save {saved} {share}")
         }
         Shows::Costs => {
-            let cost = each(|at| format!("{} at {}", percent(&negated(&at.saved)), at.bytes));
+            let cost = each(|at: &Saved| format!("{} at {}", percent(&negated(&at.saved)), at.bytes));
             format!("Huge pages cost {cost} {share}")
         }
         Shows::NoDifference | Shows::CannotTell => format!(
