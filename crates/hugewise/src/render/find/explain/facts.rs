@@ -63,7 +63,7 @@ fn of_processes(usage: &Usage, part: &Part) -> String {
 /// `PostgreSQL, postgres (4711) and 5 more processes`.
 pub(super) fn name(usage: &Usage) -> String {
     let program = or_empty(usage.program.as_ref().map(|program| format!("{program}, ")));
-    let others = (usage.others > 0).then(|| format!(" and {}", counted(usage.others, "more process")));
+    let others = (usage.others > 0).then(|| format!(" and {}", counted(usage.others as usize, "more process")));
     let others = or_empty(others);
     format!("{program}{} ({}){others}", usage.name, usage.pid)
 }
