@@ -281,13 +281,8 @@ fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
     let title = format!("Change of B against A on {kind}: {pattern}, {access}");
     let y = ("% more time than A, up to 100", Scale::Linear);
-    Figure::new(
-        format!("change-{kind}-{pattern}-{access}"),
-        title,
-        Along::WorkingSet,
-        y,
-        [series],
-    )
+    let id = format!("change-{kind}-{pattern}-{access}");
+    Figure::new(id, title, Along::WorkingSet, y, [series])
 }
 
 #[cfg(test)]

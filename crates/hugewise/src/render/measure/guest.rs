@@ -189,13 +189,8 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     });
     let place = or(page.map(|page| format!("in a guest with pages of {page}")), "natively");
     let title = format!("Time of one step by working set and host backing, {place}");
-    Figure::new(
-        format!("guest-{}", called(page)),
-        title,
-        Along::WorkingSet,
-        ("ns", Scale::Log),
-        series,
-    )
+    let id = format!("guest-{}", called(page));
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 #[cfg(test)]

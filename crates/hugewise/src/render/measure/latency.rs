@@ -226,13 +226,8 @@ fn curves(latency: &Latency, view: View) -> Figure {
         [measured, bounded]
     });
     let title = format!("Time of one step by working set: {pattern}, {access}");
-    Figure::new(
-        format!("latency-{pattern}-{access}"),
-        title,
-        Along::WorkingSet,
-        ("ns", Scale::Log),
-        series,
-    )
+    let id = format!("latency-{pattern}-{access}");
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 /// A point with a bound only stands at its upper limit.
@@ -301,11 +296,8 @@ fn saving(large: &Point, base: &Point) -> Option<Dot> {
         large.kind, large.bytes
     );
     let [low, high] = ends.unwrap_or([value; 2]);
-    Some(Dot::new(
-        large.bytes.0,
-        [value, low, high].map(|end| end.max(LOWEST)),
-        tip,
-    ))
+    let drawn = [value, low, high].map(|end| end.max(LOWEST));
+    Some(Dot::new(large.bytes.0, drawn, tip))
 }
 
 #[cfg(test)]

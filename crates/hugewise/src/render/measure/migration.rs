@@ -130,13 +130,8 @@ fn curves(migration: &Migration) -> Figure {
         let dots = of(migration, moves.kind).filter_map(dot).collect();
         Series::line(kind_name(moves.kind), *tone, dots)
     });
-    Figure::new(
-        "migration-cost",
-        "Time that a move adds, by the memory that the thread uses",
-        Along::WorkingSet,
-        ("us", Scale::Log),
-        series,
-    )
+    let title = "Time that a move adds, by the memory that the thread uses";
+    Figure::new("migration-cost", title, Along::WorkingSet, ("us", Scale::Log), series)
 }
 
 fn dot(point: &Point) -> Option<Dot> {
@@ -149,11 +144,8 @@ fn dot(point: &Point) -> Option<Dot> {
         interval(point.cost_ns),
         point.moves
     );
-    Some(Dot::new(
-        point.bytes.0,
-        [cost.median, cost.low, cost.high].map(|ns| ns / 1e3),
-        tip,
-    ))
+    let drawn = [cost.median, cost.low, cost.high].map(|ns| ns / 1e3);
+    Some(Dot::new(point.bytes.0, drawn, tip))
 }
 
 #[cfg(test)]
