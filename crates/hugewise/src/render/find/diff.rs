@@ -40,20 +40,18 @@ impl Show for Diff {
         let median = |estimate: Option<Estimate>| or_empty(estimate.map(|estimate| estimate.median));
         let points = self.points.iter().flat_map(|points| &points.points);
         let points = points.map(move |of| ("point", name(&of.of), median(of.a), median(of.b), Some(of)));
-        let findings = self.findings.iter().flatten();
-        let findings = findings.map(|change| {
+        let line = |part: &'static str, name: String, [a, b]: [String; 2]| (part, name, a, b, None);
+        let findings = self.findings.iter().flatten().map(move |change| {
             let name = format!("{} {}", change.id, change.name);
-            ("finding", name, found(change.a), found(change.b), None)
+            line("finding", name, [change.a, change.b].map(found))
         });
-        let backing = self.backing.iter().flatten();
-        let backing = backing.map(|change| {
-            let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
-            ("backing", program(change), a, b, None)
+        let backing = self.backing.iter().flatten().map(move |change| {
+            let pages = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
+            line("backing", program(change), pages)
         });
-        let settings = self.settings.iter();
-        let settings = settings.map(|change| {
-            let name = change.setting.clone();
-            ("setting", name, setting(&change.a), setting(&change.b), None)
+        let settings = self.settings.iter().map(move |change| {
+            let values = [&change.a, &change.b].map(setting);
+            line("setting", change.setting.clone(), values)
         });
         let fields = columns![|(part, name, a, b, point)| Line<'_>;
             part => part, name => name, a => a, b => b, a_low => point.as_ref()?.a?.low, a_high => point.as_ref()?.a?.high,
