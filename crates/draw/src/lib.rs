@@ -25,5 +25,5 @@ pub use look::{Look, WIDE};
 pub use page::{Block, Content};
 pub use safe::printable;
 pub use sheet::Sheet;
-pub use table::{Field, Lines, lines};
-pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty, processes};
+pub use table::{Field, Lines, cells, lines, pairs};
+pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty};

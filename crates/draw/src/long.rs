@@ -2,19 +2,12 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
-
 use super::look::Look;
 use super::safe::{markdown, markdown_paragraph, printable};
 use super::sheet::{Column, Sheet};
 
-/// Tables up to here are arranged like all others, with long cells wrapped; that takes some 4 KiB of memory for each row.
-const MOST_ARRANGED: usize = 1000;
-
-/// What stands between two cells of text.
-const GAP: &str = "   ";
-/// Columns of a cell to which others are aligned.
-const WIDEST: usize = 1000;
+/// Rows of a text that are arranged together, which takes some 4 KiB of memory for each.
+const ARRANGED: usize = 1000;
 
 pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 
@@ -22,27 +15,18 @@ pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 pub struct Long<'a> {
     /// Title, columns and notes, without rows.
     pub head: Sheet,
-    count: usize,
-    /// Asked for twice: the first time for widths.
+    /// Asked for again by each form, and to know whether there are any.
     rows: Box<dyn Fn() -> Rows<'a> + 'a>,
 }
 
 impl<'a> Long<'a> {
-    pub fn new(head: Sheet, count: usize, rows: impl Fn() -> Rows<'a> + 'a) -> Self {
-        Self {
-            head,
-            count,
-            rows: Box::new(rows),
-        }
-    }
-
-    /// Is it too long to be arranged?
-    pub fn is_long(&self) -> bool {
-        self.count > MOST_ARRANGED
+    pub fn new(head: Sheet, rows: impl Fn() -> Rows<'a> + 'a) -> Self {
+        let rows = Box::new(rows);
+        Self { head, rows }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        (self.rows)().next().is_none()
     }
 
     /// Its rows with the CSS classes of each cell.
@@ -53,66 +37,43 @@ impl<'a> Long<'a> {
         })
     }
 
-    /// With all its rows, as any other table.
-    pub fn sheet(self) -> Sheet {
-        let mut sheet = self.head;
-        (self.rows)().for_each(|row| sheet.row(row));
-        sheet
-    }
-
-    /// As text whose lines are not wrapped.
+    /// As any other table; beyond a thousand rows each thousand has heads of its own.
     pub fn write_text(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.widths(&|text| printable(text));
-        writeln!(out, "{}", self.head.title)?;
-        let names = self.head.columns.iter().map(|column| column.name.clone());
-        let names = aligned(names, &self.head.columns, &widths).join(GAP);
-        let names = format!(" {}", names.trim_end());
-        writeln!(out, "{}", look.painted(names, Style::new().bold()))?;
-        let rule = widths.iter().sum::<usize>() + widths.len().saturating_sub(1) * GAP.len() + 2;
-        writeln!(out, "{}", "─".repeat(rule))?;
-        for row in (self.rows)() {
-            let cells = row.iter().map(|cell| printable(cell));
-            let line = aligned(cells, &self.head.columns, &widths).join(GAP);
-            writeln!(out, " {}", line.trim_end())?;
+        let mut rows = (self.rows)().peekable();
+        let mut sheet = self.head.clone();
+        loop {
+            sheet.rows.clear();
+            rows.by_ref().take(ARRANGED).for_each(|row| sheet.row(row));
+            let is_last = rows.peek().is_none();
+            sheet.notes = if is_last { self.head.notes.clone() } else { Vec::new() };
+            out.write_all(sheet.text(look).as_bytes())?;
+            if is_last {
+                return Ok(());
+            }
+            sheet.title.clear();
         }
-        self.head.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "## {}\n", markdown(&self.head.title))?;
         if !self.is_empty() {
-            self.write_markdown_rows(out)?;
+            let columns = &self.head.columns;
+            let names = columns.iter().map(|column| markdown(&column.name));
+            writeln!(out, "{}", markdown_row(names))?;
+            let rules = columns.iter().map(|column| if column.numeric { "---:" } else { "---" });
+            writeln!(out, "{}", markdown_row(rules.map(str::to_owned)))?;
+            (self.rows)().try_for_each(|row| {
+                let cells = row.iter().map(|cell| markdown(cell));
+                writeln!(out, "{}", markdown_row(cells))
+            })?;
         }
-        self.head
-            .notes
-            .iter()
-            .try_for_each(|note| writeln!(out, "\n{}", markdown_paragraph(note)))
+        let mut notes = self.head.notes.iter();
+        notes.try_for_each(|note| writeln!(out, "\n{}", markdown_paragraph(note)))
     }
+}
 
-    fn write_markdown_rows(&self, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.widths(&markdown);
-        let names = self.head.columns.iter().map(|column| markdown(&column.name));
-        let names = aligned(names, &self.head.columns, &widths).join(" | ");
-        writeln!(out, "| {names} |")?;
-        let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-        writeln!(out, "|{}|", rules.join("|"))?;
-        (self.rows)().try_for_each(|row| {
-            let cells = row.iter().map(|text| markdown(text));
-            writeln!(out, "| {} |", aligned(cells, &self.head.columns, &widths).join(" | "))
-        })
-    }
-
-    /// Of the widest cell in each column, its head included. A longer cell stands out of its column.
-    fn widths(&self, write: &dyn Fn(&str) -> String) -> Vec<usize> {
-        let names = self.head.columns.iter().map(|column| write(&column.name));
-        let mut widths: Vec<usize> = names.map(|name| name.chars().count()).collect();
-        for row in (self.rows)() {
-            for (width, cell) in widths.iter_mut().zip(&row) {
-                *width = (*width).max(write(cell).chars().count().min(WIDEST));
-            }
-        }
-        widths
-    }
+fn markdown_row(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
 impl Sheet {
@@ -124,18 +85,9 @@ impl Sheet {
         };
         let rows = || -> Rows<'_> { Box::new(self.rows.iter().cloned()) };
         // Writing to memory does not fail.
-        let _ = Long::new(head, self.rows.len(), rows).write_markdown(&mut text);
+        let _ = Long::new(head, rows).write_markdown(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
-}
-
-fn aligned(cells: impl Iterator<Item = String>, columns: &[Column], widths: &[usize]) -> Vec<String> {
-    let places = columns.iter().zip(widths);
-    let aligned = cells.zip(places).map(|(cell, (column, &width))| match column.numeric {
-        true => format!("{cell:>width$}"),
-        false => format!("{cell:<width$}"),
-    });
-    aligned.collect()
 }
 
 #[cfg(test)]
@@ -145,24 +97,18 @@ mod tests {
     use crate::sheet::Sheet;
 
     #[test]
-    fn a_cell_of_any_length_is_written() {
+    fn markdown_has_numbers_at_the_right() {
         let mut sheet = Sheet::new("Steps", ["step", "#size"]);
-        let long = "x".repeat(100_000);
-        sheet.row([long.as_str(), "1"]);
-        sheet.row(["short", "2"]);
-        let lines = sheet.markdown();
-        let lines: Vec<&str> = lines.lines().collect();
-        assert!(
-            lines.iter().any(|line| line.contains(&long)) && lines[3].len() < 2000,
-            "{}",
-            lines[3]
-        );
+        sheet.row(["first|second", "1"]);
+        sheet.row(["", "2"]);
+        let expected = "## Steps\n\n| step | size |\n| --- | ---: |\n| first\\|second | 1 |\n|  | 2 |\n";
+        assert_eq!(sheet.markdown(), expected);
     }
 
     fn table() -> Long<'static> {
         let mut head = Sheet::new("Mappings", ["address", "#size", "name"]);
         head.note("two\nlines");
-        Long::new(head, 3, || {
+        Long::new(head, || {
             let rows = [
                 ["1000-2000", "4K", "[heap]"],
                 ["7f0000000000-7f0000200000", "2M", ""],
@@ -178,8 +124,23 @@ mod tests {
         let (mut text, mut markdown) = (Vec::new(), Vec::new());
         table().write_text(look, &mut text).expect("written");
         table().write_markdown(&mut markdown).expect("written");
-        let sheet = table().sheet();
+        let mut sheet = table().head;
+        (table().rows)().for_each(|row| sheet.row(row));
         assert_eq!(String::from_utf8(text).expect("text"), sheet.text(look));
         assert_eq!(String::from_utf8(markdown).expect("text"), sheet.markdown());
+    }
+
+    #[test]
+    fn each_thousand_rows_have_heads_and_the_last_have_the_notes() {
+        let long = Long::new(table().head, || {
+            let rows = (0..2500).map(|row| vec![row.to_string(), "4K".to_owned(), String::new()]);
+            Box::new(rows) as Rows<'static>
+        });
+        let mut text = Vec::new();
+        long.write_text(Look::plain(80), &mut text).expect("written");
+        let text = String::from_utf8(text).expect("text");
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!([count("Mappings"), count("address"), count("two")], [1, 3, 1]);
+        assert!(text.starts_with("Mappings\n") && text.contains(" 2499 "), "{text}");
     }
 }

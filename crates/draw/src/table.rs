@@ -20,18 +20,6 @@ pub struct Field<'a, T> {
     pub cell: Cell<'a, T>,
 }
 
-impl<'a, T> Field<'a, T> {
-    /// Made by [`columns`](crate::columns).
-    pub fn new(
-        head: Option<Cow<'static, str>>,
-        csv: Option<&'static str>,
-        cell: impl Fn(&T) -> Option<String> + 'a,
-    ) -> Self {
-        let cell = Box::new(cell);
-        Self { head, csv, cell }
-    }
-}
-
 /// Columns of items: each has a head in tables (a literal, or text in parentheses), a name in CSV (a word) or both, and a value, in
 /// which `?` leaves the cell empty. A value may name what is around it: references, and values that are copied.
 ///
@@ -42,11 +30,11 @@ macro_rules! columns {
         [$({
             #[allow(unused_variables)]
             let cell = move |$item: &$of| -> Option<String> { Some(($cell).to_string()) };
-            $crate::Field::new(
-                $crate::columns!(@ $($head.into())? $($made.into())?),
-                $crate::columns!(@ $(stringify!($csv))?),
-                cell,
-            )
+            $crate::Field {
+                head: $crate::columns!(@ $($head.into())? $($made.into())?),
+                csv: $crate::columns!(@ $(stringify!($csv))?),
+                cell: Box::new(cell),
+            }
         }),+]
     };
     (@) => { None };
@@ -68,12 +56,32 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<'a, T>; N], items: impl I
     (head, Box::new(items.map(line)))
 }
 
+/// An item's cells in a table.
+pub fn cells<T>(fields: &[Field<'_, T>], item: &T) -> Vec<String> {
+    let shown = fields.iter().filter(|field| field.head.is_some());
+    shown.map(|field| field.text(item)).collect()
+}
+
+/// Each item with each of its parts.
+pub fn pairs<'a, A, B: 'a, P: IntoIterator<Item = &'a B>>(
+    items: &'a [A],
+    parts: impl Fn(&'a A) -> P,
+) -> impl Iterator<Item = (&'a A, &'a B)> {
+    items
+        .iter()
+        .flat_map(move |item| parts(item).into_iter().map(move |part| (item, part)))
+}
+
 impl Sheet {
     /// The items as a table, by the columns that tables have.
-    pub fn of<T>(title: &str, fields: &[Field<'_, T>], items: impl Iterator<Item = T>) -> Self {
-        let shown = || fields.iter().filter(|field| field.head.is_some());
-        let mut sheet = Self::new(title, shown().filter_map(|field| field.head.as_deref()));
-        items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
+    pub fn of<'a, T>(
+        title: &str,
+        fields: impl IntoIterator<Item = Field<'a, T>>,
+        items: impl Iterator<Item = T>,
+    ) -> Self {
+        let fields: Vec<_> = fields.into_iter().collect();
+        let mut sheet = Self::new(title, fields.iter().filter_map(|field| field.head.as_deref()));
+        items.for_each(|item| sheet.row(cells(&fields, &item)));
         sheet
     }
 }
@@ -90,7 +98,7 @@ mod tests {
         let (head, rows) = lines(fields(), items());
         assert_eq!(head, ["id", "name"]);
         assert_eq!(rows.collect::<Vec<_>>(), [["1", "one"], ["2", "two"]]);
-        let sheet = Sheet::of("Title", &fields(), items());
+        let sheet = Sheet::of("Title", fields(), items());
         assert_eq!(
             (sheet.rows, sheet.columns[0].numeric),
             (vec![vec!["one".to_owned()], vec!["two".to_owned()]], true)

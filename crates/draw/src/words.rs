@@ -17,14 +17,6 @@ pub fn or(value: Option<impl ToString>, otherwise: &str) -> String {
     value.map_or_else(|| otherwise.to_owned(), |value| value.to_string())
 }
 
-/// `1 process`, `2 processes`.
-pub fn processes(count: u64) -> String {
-    match count {
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
-    }
-}
-
 /// An RFC 3339 moment in UTC without parts of a second.
 pub fn moment(time: &str) -> String {
     time.split_once('.')
@@ -48,8 +40,8 @@ mod tests {
     #[test]
     fn one_has_no_s_and_seconds_are_whole() {
         assert_eq!(
-            [counted(0, "place"), counted(1, "place"), counted(2, "place")],
-            ["0 places", "1 place", "2 places"]
+            [counted(0, "place"), counted(1, "process"), counted(2, "process")],
+            ["0 places", "1 process", "2 processes"]
         );
         assert_eq!(moment("2026-01-02T03:04:05.678Z"), "2026-01-02T03:04:05Z");
         assert_eq!(moment("2026-01-02T03:04:05Z"), "2026-01-02T03:04:05Z");

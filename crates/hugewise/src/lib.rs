@@ -6,7 +6,6 @@ pub mod cli;
 pub mod commands;
 mod diff;
 mod files;
-mod gain;
 mod helper;
 mod kinds;
 mod recipes;

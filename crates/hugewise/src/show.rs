@@ -10,7 +10,7 @@ use model::Envelope;
 use schemars::{Schema, schema_for};
 
 use crate::cli::args::Global;
-use draw::{Content, Figure, Layout, Lines, Long, Look, Sheet, ToJson, layout, picture, provenance, safe};
+use draw::{Content, Figure, Layout, Lines, Look, Sheet, ToJson, layout, picture, provenance, safe};
 pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
 pub use format::{CHARTS, FINDINGS, Format, PLANS, TABLES};
@@ -136,12 +136,6 @@ pub fn sample<T: Shape>(result: &Envelope<T>, format: Format, is_first: bool) ->
     Ok(lines.into_bytes())
 }
 
-/// Its tables, and the one that may be long if it is not.
-pub(crate) fn all_sheets(data: &dyn Show) -> Vec<Sheet> {
-    let short = data.long().filter(|long| !long.is_long()).map(Long::sheet);
-    data.sheets().into_iter().chain(short).collect()
-}
-
 /// Colors only where every escape sequence is one of ours.
 fn terminal_text(view: &View<'_>, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
     let data = view.data;
@@ -149,13 +143,9 @@ fn terminal_text(view: &View<'_>, look: Look, out: &mut dyn Write) -> Result<(),
     let look = Look { color, ..look };
     let shown = |text: String| if color { text } else { safe::printable_lines(&text) };
     out.write_all(shown(data.text(look)).as_bytes())?;
-    match data.long() {
-        None => {}
-        Some(long) if long.is_long() => {
-            out.write_all(b"\n")?;
-            long.write_text(look, out)?;
-        }
-        Some(long) => write!(out, "\n{}", shown(long.sheet().text(look)))?,
+    if let Some(long) = data.long() {
+        out.write_all(b"\n")?;
+        long.write_text(look, out)?;
     }
     Ok(())
 }
@@ -165,7 +155,6 @@ fn page(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     let content = Content {
         title: data.title(),
         headlines: data.headlines(),
-        lead: data.lead(),
         blocks: data.blocks(),
         folded: data.folded(),
         long: data.long(),
@@ -197,11 +186,11 @@ fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     let head = std::iter::once(format!("# {}\n", safe::markdown(&data.title())));
     let headlines = data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let first = provenance::warnings(about).into_iter().chain(data.lead());
-    let tables = first.chain(all_sheets(*data)).map(|sheet| sheet.markdown());
+    let tables = provenance::warnings(about).into_iter().chain(data.sheets());
+    let tables = tables.map(|sheet| sheet.markdown());
     let parts: Vec<String> = head.chain(headlines).chain(tables).collect();
     out.write_all(parts.join("\n").as_bytes())?;
-    if let Some(long) = data.long().filter(Long::is_long) {
+    if let Some(long) = data.long() {
         out.write_all(b"\n")?;
         long.write_markdown(out)?;
     }

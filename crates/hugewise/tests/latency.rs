@@ -89,7 +89,7 @@ fn every_form_is_what_it_says() {
     assert!(
         String::from_utf8(again("text"))
             .expect("text")
-            .contains("backing: base: at least 100 %")
+            .contains("at least 100 % of the memory was of that kind")
     );
 }
 

@@ -1,9 +1,13 @@
 //! Words that depend on a number, and lines of a text.
 
-/// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
+/// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`, `2 processes`.
 pub fn counted(count: usize, noun: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{s}")
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 /// The line that a place in a text is on, from 1.

@@ -4,7 +4,6 @@ use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Axis, Scale};
 use super::tone::Tone;
-use crate::sheet::Sheet;
 
 /// A chart of values, one look for each series.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,22 +21,10 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Places to point out.
     pub marks: Vec<Mark>,
-    /// Its numbers as a table, where a grid of places and series would not do.
-    pub numbers: Option<Sheet>,
 }
 
 impl Figure {
-    /// A chart along working sets, of the series that have points.
-    pub fn by_working_set(
-        id: impl Into<String>,
-        title: impl Into<String>,
-        y: (&str, Scale),
-        series: impl IntoIterator<Item = Series>,
-    ) -> Self {
-        let series = series.into_iter().filter(|series| !series.dots.is_empty());
-        Self::new(id, title, Along::WorkingSet, y, series)
-    }
-
+    /// A chart of the series that have points.
     pub fn new(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -51,9 +38,8 @@ impl Figure {
             along,
             y_label: y_label.to_owned(),
             scale,
-            series: series.into_iter().collect(),
+            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
             marks: Vec::new(),
-            numbers: None,
         }
     }
 }
@@ -113,11 +99,6 @@ impl Series {
             is_limit: false,
             dots,
         }
-    }
-
-    /// What its marks look like: the tone, and whether they are hollow.
-    pub fn look(&self) -> (Tone, bool) {
-        (self.tone, self.is_limit)
     }
 
     /// The sign of its points in a terminal; `?` marks limits in tables, too.
@@ -191,6 +172,11 @@ impl Figure {
 
     pub fn dots(&self) -> impl Iterator<Item = &Dot> {
         self.series.iter().flat_map(|series| &series.dots)
+    }
+
+    /// The lines and their marks; rows bear their names.
+    pub(crate) fn legend(&self) -> &[Series] {
+        if self.along.is_rows() { &[] } else { &self.series }
     }
 
     /// Points of one of its series that a line joins. It breaks where another series of the same tone has a point in between: a value

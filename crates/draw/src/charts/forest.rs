@@ -7,10 +7,10 @@ use super::axis::Axis;
 use super::figure::{Figure, Series};
 use super::ink::{Area, GRID, Hit, INK, PictureError, mark, px, rgb, text_at};
 
-/// Heights in pixels: of a row, and of the axis below all rows.
+/// Heights in pixels: above the first row, of a row, and of the axis below all rows.
+const TOP: f64 = 8.0;
 const ROW: f64 = 52.0;
 const AXIS: f64 = 56.0;
-const TITLE: f64 = 40.0;
 const EDGE: f64 = 24.0;
 
 /// The height of such a chart in pixels.
@@ -18,31 +18,26 @@ pub(super) fn height(figure: &Figure) -> Option<f64> {
     figure
         .along
         .is_rows()
-        .then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
+        .then_some(TOP + ROW * figure.series.len() as f64 + AXIS)
 }
 
 /// Draws it, and gives back where the gains are.
-pub(super) fn draw(area: &Area<'_>, figure: &Figure, title: bool) -> Result<Vec<Hit>, PictureError> {
+pub(super) fn draw(area: &Area<'_>, figure: &Figure) -> Result<Vec<Hit>, PictureError> {
     let (width, height) = area.dim_in_pixel();
-    let top = if title { TITLE } else { 8.0 };
-    if title {
-        let place = (px(EDGE), px(TITLE / 2.0));
-        area.draw_text(&figure.title, &text_at(20.0, HPos::Left), place)?;
-    }
     let axis = figure.y_axis((f64::from(width) / 90.0) as usize);
     let ends = [px(EDGE), width as i32 - px(EDGE)];
     let bottom = height as i32 - px(AXIS - 8.0);
     for (value, label) in &axis.ticks {
         let x = across(&axis, ends, *value);
         let ink = if *value == 0.0 { INK } else { GRID };
-        area.draw(&PathElement::new(vec![(x, px(top)), (x, bottom)], rgb(ink)))?;
+        area.draw(&PathElement::new(vec![(x, px(TOP)), (x, bottom)], rgb(ink)))?;
         area.draw_text(label, &text_at(15.0, HPos::Center), (x, bottom + px(14.0)))?;
     }
     let middle = (width as i32 / 2, bottom + px(34.0));
     area.draw_text(&figure.y_label, &text_at(15.0, HPos::Center), middle)?;
     let mut hits = Vec::new();
     for (row, series) in figure.series.iter().enumerate() {
-        let y = top + ROW * row as f64;
+        let y = TOP + ROW * row as f64;
         area.draw_text(&series.name, &text_at(16.0, HPos::Left), (px(EDGE), px(y + 14.0)))?;
         hits.extend(interval(area, &axis, ends, (series, px(y + 36.0)))?);
     }
@@ -61,7 +56,7 @@ fn interval(
     for dot in &series.dots {
         let [low, x, high] = [dot.low, dot.value, dot.high].map(|value| across(axis, ends, value));
         area.draw(&PathElement::new(vec![(low, y), (high, y)], stroke))?;
-        area.draw(&mark((x, y), series.look(), 1.4))?;
+        area.draw(&mark((x, y), series, 1.4))?;
         let tip = dot.tip.clone();
         hits.push(Hit { x, y, tip });
     }

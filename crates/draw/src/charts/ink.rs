@@ -6,7 +6,7 @@ use plotters::element::ComposedElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::tone::Tone;
+use super::figure::Series;
 
 /// Text and axes on light ground.
 pub(crate) const INK: [u8; 3] = [0x1d, 0x21, 0x26];
@@ -40,11 +40,11 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Mark<C, B> = ComposedElement<C, B, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// The mark of a series: looks differ in shape, too, and limits are hollow.
-pub(super) fn mark<C, B: DrawingBackend>(at: C, (tone, is_limit): (Tone, bool), scale: f64) -> Mark<C, B> {
+pub(super) fn mark<C, B: DrawingBackend>(at: C, series: &Series, scale: f64) -> Mark<C, B> {
     let scaled = |&(x, y): &(f64, f64)| ((x * scale).round() as i32, (y * scale).round() as i32);
-    let corners: Vec<(i32, i32)> = tone.corners().iter().map(scaled).collect();
-    let color = rgb(tone.light);
-    let (inside, outline) = match is_limit {
+    let corners: Vec<(i32, i32)> = series.tone.corners().iter().map(scaled).collect();
+    let color = rgb(series.tone.light);
+    let (inside, outline) = match series.is_limit {
         true => (rgb(PAPER), color.to_rgba()),
         false => (color, TRANSPARENT),
     };

@@ -1,4 +1,4 @@
-//! Title and names above a chart whose points may lie anywhere, so that no legend covers them.
+//! Title and names above a chart, so that no legend covers its points.
 
 use plotters::style::text_anchor::HPos;
 
@@ -6,7 +6,7 @@ use super::figure::Figure;
 use super::ink::{Area, PictureError, mark, px, text_at};
 
 /// Heights in pixels: the title, and each row of names.
-const TITLE: f64 = 40.0;
+pub(super) const TITLE: f64 = 40.0;
 const ROW: f64 = 26.0;
 /// Pixels left of the first name, and what a mark and the gap behind a name take.
 const LEFT: f64 = 24.0;
@@ -16,7 +16,7 @@ const GAP: f64 = 26.0;
 /// Draws them, and gives back what is left below.
 pub(super) fn above<'a>(area: &Area<'a>, figure: &Figure) -> Result<Area<'a>, PictureError> {
     let style = |size: f64| text_at(size, HPos::Left);
-    let widths = figure.series.iter().map(|series| {
+    let widths = figure.legend().iter().map(|series| {
         let width = area.estimate_text_size(&series.name, &style(16.0))?.0;
         Ok(MARK + f64::from(width) + GAP)
     });
@@ -25,9 +25,9 @@ pub(super) fn above<'a>(area: &Area<'a>, figure: &Figure) -> Result<Area<'a>, Pi
     let rows = places.last().map_or(0, |&(_, row)| row + 1);
     let (top, below) = area.split_vertically(px(TITLE + ROW * rows as f64));
     top.draw_text(&figure.title, &style(20.0), (px(LEFT), px(TITLE / 2.0)))?;
-    for (series, (x, row)) in figure.series.iter().zip(places) {
+    for (series, (x, row)) in figure.legend().iter().zip(places) {
         let (x, y) = (LEFT + x, TITLE + ROW * (row as f64 + 0.5));
-        let sign = mark((px(x + 5.0), px(y)), series.look(), 1.2);
+        let sign = mark((px(x + 5.0), px(y)), series, 1.2);
         top.draw(&sign)?;
         top.draw_text(&series.name, &style(16.0), (px(x + MARK), px(y)))?;
     }

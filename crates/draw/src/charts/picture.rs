@@ -5,12 +5,12 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, ValueFormatter};
 use plotters::prelude::*;
 
-use super::axis::{Axis, Scale, number};
-use super::figure::{Along, Dot, Figure, Series};
+use super::axis::{Axis, number};
+use super::figure::{Dot, Figure, Series};
 use super::forest;
 use super::heatmap;
 use super::ink::{Area, GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
-use super::legend;
+use super::legend::{self, TITLE};
 use crate::sheet::Sheet;
 
 /// Width of a document, and height of a chart in it, in pixels.
@@ -29,17 +29,13 @@ pub struct Picture {
     pub hits: Vec<Hit>,
 }
 
-/// The height of a figure whose rows decide it, in pixels.
-pub fn own_height(figure: &Figure) -> Option<u32> {
-    forest::height(figure).map(|height| height as u32)
-}
-
-/// One figure as SVG without title and legend, with the places of its points.
-pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
+/// One figure as SVG without title and legend, with the places of its points. Rows decide its height by themselves.
+pub fn picture(figure: &Figure, (width, height): (u32, u32)) -> Result<Picture, PictureError> {
+    let size = (width, forest::height(figure).map_or(height, |rows| rows as u32));
     let mut svg = String::new();
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        let hits = draw(&root, figure, false)?;
+        let hits = draw(&root, figure)?;
         root.present()?;
         hits
     };
@@ -64,8 +60,9 @@ fn head_height(head: &[String]) -> f64 {
     HEAD * head.len() as f64 + air
 }
 
+/// With its title and legend.
 fn chart_height(figure: &Figure) -> f64 {
-    forest::height(figure).unwrap_or(CHART)
+    forest::height(figure).map_or(CHART, |rows| TITLE + rows)
 }
 
 fn stack(root: &Area<'_>, head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<(), PictureError> {
@@ -84,22 +81,16 @@ fn stack(root: &Area<'_>, head: &[String], maps: &[Sheet], figures: &[Figure]) -
         heatmap::draw(&cut(heatmap::height(map)), map)?;
     }
     for figure in figures {
-        draw(&cut(chart_height(figure)), figure, true)?;
+        draw(&legend::above(&cut(chart_height(figure)), figure)?, figure)?;
     }
     Ok(root.present()?)
 }
 
-/// Draws a chart, with its title and its legend if it stands alone.
-fn draw(area: &Area<'_>, figure: &Figure, is_alone: bool) -> Result<Vec<Hit>, PictureError> {
-    let is_inside = match figure.along {
-        Along::Gain => return forest::draw(area, figure, is_alone),
-        Along::WorkingSet => true,
-        Along::Turns(_) => false,
-    };
-    let area = match is_alone && !is_inside {
-        true => &legend::above(area, figure)?,
-        false => area,
-    };
+/// Draws a chart, and gives back where its points are.
+fn draw(area: &Area<'_>, figure: &Figure) -> Result<Vec<Hit>, PictureError> {
+    if figure.along.is_rows() {
+        return forest::draw(area, figure);
+    }
     let (width, height) = area.dim_in_pixel();
     let (x, y) = (
         figure.x_axis((width / 80) as usize),
@@ -107,11 +98,7 @@ fn draw(area: &Area<'_>, figure: &Figure, is_alone: bool) -> Result<Vec<Hit>, Pi
     );
     let rows = y.ends;
     let left = left_of_axis(&y).round() as u32;
-    let mut builder = ChartBuilder::on(area);
-    if is_alone && is_inside {
-        builder.caption(&figure.title, text(20.0));
-    }
-    let mut chart = builder
+    let mut chart = ChartBuilder::on(area)
         .margin(10)
         .margin_right(24)
         .x_label_area_size(46)
@@ -131,9 +118,6 @@ fn draw(area: &Area<'_>, figure: &Figure, is_alone: bool) -> Result<Vec<Hit>, Pi
     let mut hits = Vec::new();
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series)?);
-    }
-    if is_alone && is_inside {
-        names(&mut chart, figure.scale)?;
     }
     Ok(hits)
 }
@@ -206,7 +190,6 @@ fn draw_marks(chart: &mut Chart<'_>, figure: &Figure, [bottom, top]: [f64; 2]) -
 
 /// Line, intervals and marks of one series; gives back where the points are.
 fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Result<Vec<Hit>, PictureError> {
-    let look = series.look();
     let color = rgb(series.tone.light);
     let stroke = |width| color.stroke_width(width);
     let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
@@ -222,10 +205,7 @@ fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Resul
         let width = if series.is_limit { 1 } else { 2 };
         chart.draw_series(LineSeries::new(line, stroke(width)))?;
     }
-    chart
-        .draw_series(places.iter().map(|&place| mark(place, look, 1.0)))?
-        .label(&series.name)
-        .legend(move |(x, y)| mark((x + 8, y), look, 1.3));
+    chart.draw_series(places.iter().map(|&place| mark(place, series, 1.0)))?;
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {
@@ -235,22 +215,6 @@ fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Resul
         }
     };
     Ok(places.iter().zip(&series.dots).map(hit).collect())
-}
-
-/// Where curves rise to the right, the upper left is free; where they may lie around zero, the lower right is.
-fn names(chart: &mut Chart<'_>, scale: Scale) -> Result<(), PictureError> {
-    let position = match scale {
-        Scale::Log => SeriesLabelPosition::UpperLeft,
-        Scale::Linear | Scale::Close => SeriesLabelPosition::LowerRight,
-    };
-    let mut labels = chart.configure_series_labels();
-    labels
-        .position(position)
-        .margin(12)
-        .legend_area_size(24)
-        .background_style(rgb(PAPER).mix(0.8))
-        .label_font(text(18.0));
-    Ok(labels.draw()?)
 }
 
 #[cfg(test)]

@@ -38,7 +38,6 @@ pub(crate) fn figure() -> Figure {
             at: Bytes::mib(1).0,
             text: "a knee of thp".to_owned(),
         }],
-        numbers: None,
     }
 }
 
@@ -111,7 +110,7 @@ fn one_disturbed_interval_does_not_stretch_the_axis() {
     let dot = |at, value, high| Dot::new(at, [value, 1e-3, high], String::new());
     let series = Series::of_kind(PageKind::Base, vec![dot(4096, 4.0, 5.0), dot(8192, 100.0, 1e7)]);
     let of = ("ns", Scale::Log);
-    let figure = Figure::by_working_set("id", "title", of, [series]);
+    let figure = Figure::new("id", "title", Along::WorkingSet, of, [series]);
     let [low, high] = figure.y_axis(8).ends.map(|place| 10_f64.powf(place));
     assert!(low >= 1.0 && (100.0..=200.1).contains(&high), "{low} to {high}");
     let text = String::from_utf8(svg(&[], &[], &[figure]).expect("svg")).expect("text");

@@ -9,44 +9,27 @@ use super::tone::Tone;
 use crate::look::Look;
 
 const HEIGHT: u16 = 22;
-/// Columns for the labels of the values, rows for those of the sizes.
-const GUTTER: (u16, u16) = (7, 2);
-
-/// The part of a grid that the values are drawn in.
-#[derive(Clone, Copy)]
-struct Inner {
-    left: u16,
-    top: u16,
-    width: u16,
-    height: u16,
-}
-
-impl Inner {
-    fn bottom(self) -> u16 {
-        self.top + self.height
-    }
-}
+/// Columns for the labels of the values; the first row of the values, and the one behind their last.
+const LEFT: u16 = 7;
+const TOP: u16 = 1;
+const BOTTOM: u16 = HEIGHT - 2;
+const ROWS: u16 = BOTTOM - TOP;
 
 /// A figure as lines of text, with colours if the look has them.
 pub fn plot(figure: &Figure, look: Look) -> String {
     let width = look.width.clamp(40, 110);
-    let inner = Inner {
-        left: GUTTER.0,
-        top: 1,
-        width: width - GUTTER.0 - 2,
-        height: HEIGHT - 1 - GUTTER.1,
-    };
+    let columns = width - LEFT - 2;
     let (x, y) = (
-        figure.x_axis(usize::from(inner.width) / 7),
-        figure.y_axis(usize::from(inner.height) / 2),
+        figure.x_axis(usize::from(columns) / 7),
+        figure.y_axis(usize::from(ROWS) / 2),
     );
     let mut grid = Grid::new(width, HEIGHT);
-    rulers(&mut grid, width, inner, [&x, &y]);
+    rulers(&mut grid, width, columns, [&x, &y]);
     for mark in &figure.marks {
-        knee(&mut grid, inner, x.ends, figure, mark);
+        knee(&mut grid, columns, x.ends, figure, mark);
     }
     for series in &figure.series {
-        marks(&mut grid, inner, figure, series, [x.ends, y.ends]);
+        marks(&mut grid, columns, figure, series, [x.ends, y.ends]);
     }
     legend(&mut grid, figure);
     let marked = figure.marks.iter();
@@ -61,48 +44,48 @@ fn cell(place: f64, ends: [f64; 2], cells: u16) -> u16 {
     (share.clamp(0.0, 1.0) * f64::from(cells.saturating_sub(1))).round() as u16
 }
 
-fn rulers(grid: &mut Grid, width: u16, inner: Inner, [x, y]: [&Axis; 2]) {
-    let (bottom, left) = (inner.bottom(), inner.left - 1);
-    for row in inner.top..bottom {
+fn rulers(grid: &mut Grid, width: u16, columns: u16, [x, y]: [&Axis; 2]) {
+    let left = LEFT - 1;
+    for row in TOP..BOTTOM {
         grid.write([left, row], "│", None);
     }
-    let axis = "└".to_owned() + &"─".repeat(inner.width.into());
-    grid.write([left, bottom], &axis, None);
+    let axis = "└".to_owned() + &"─".repeat(columns.into());
+    grid.write([left, BOTTOM], &axis, None);
     for (place, label) in &y.ticks {
-        let row = bottom - 1 - cell(*place, y.ends, inner.height);
+        let row = BOTTOM - 1 - cell(*place, y.ends, ROWS);
         grid.write([left, row], "┤", None);
         let label = format!("{label:>width$}", width = usize::from(left) - 1);
         grid.write([0, row], &label, None);
     }
     for (place, label) in &x.ticks {
-        let column = inner.left + cell(*place, x.ends, inner.width);
-        grid.write([column, bottom], "┬", None);
+        let column = LEFT + cell(*place, x.ends, columns);
+        grid.write([column, BOTTOM], "┬", None);
         let start = (column + 1).saturating_sub(label.len() as u16 / 2 + 1);
-        grid.write([start.min(width - label.len() as u16), bottom + 1], label, None);
+        grid.write([start.min(width - label.len() as u16), BOTTOM + 1], label, None);
     }
 }
 
 /// A dotted line from top to bottom; what it marks stands below the plot.
-fn knee(grid: &mut Grid, inner: Inner, x: [f64; 2], figure: &Figure, mark: &Mark) {
+fn knee(grid: &mut Grid, columns: u16, x: [f64; 2], figure: &Figure, mark: &Mark) {
     let (place, _) = figure.place(mark.at, 1.0);
-    let column = inner.left + cell(place, x, inner.width);
-    for row in inner.top..inner.bottom() {
+    let column = LEFT + cell(place, x, columns);
+    for row in TOP..BOTTOM {
         grid.write([column, row], "┊", color(mark.tone));
     }
 }
 
-fn marks(grid: &mut Grid, inner: Inner, figure: &Figure, series: &Series, [x, y]: [[f64; 2]; 2]) {
+fn marks(grid: &mut Grid, columns: u16, figure: &Figure, series: &Series, [x, y]: [[f64; 2]; 2]) {
     let is_within = |place: f64, ends: [f64; 2]| (ends[0]..=ends[1]).contains(&place);
     let places = series.dots.iter().map(|dot| figure.place(dot.at, dot.value));
     for (across, up) in places.filter(|(across, up)| is_within(*across, x) && is_within(*up, y)) {
-        let column = inner.left + cell(across, x, inner.width);
-        let row = inner.bottom() - 1 - cell(up, y, inner.height);
+        let column = LEFT + cell(across, x, columns);
+        let row = BOTTOM - 1 - cell(up, y, ROWS);
         grid.write([column, row], &series.sign().to_string(), color(series.tone));
     }
 }
 
 fn legend(grid: &mut Grid, figure: &Figure) {
-    let mut column = GUTTER.0 + 1;
+    let mut column = LEFT + 1;
     for series in &figure.series {
         let name = format!("{} {}", series.sign(), series.name);
         grid.write([column, 0], &name, color(series.tone));

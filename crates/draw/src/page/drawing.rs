@@ -23,18 +23,9 @@ impl Drawing {
     pub(super) fn of(figure: Figure) -> Result<Self, PictureError> {
         Ok(Self {
             faces: [("wide", face(&figure, WIDE)?), ("narrow", face(&figure, NARROW)?)],
-            table: figure.numbers.clone().unwrap_or_else(|| table(&figure)),
+            table: table(&figure),
             figure,
         })
-    }
-
-    /// The lines and their marks; rows bear their names.
-    pub(super) fn legend(&self) -> &[Series] {
-        if self.figure.along.is_rows() {
-            &[]
-        } else {
-            &self.figure.series
-        }
     }
 }
 
@@ -44,9 +35,8 @@ pub(super) fn corners(tone: &Tone) -> String {
     corners.join(" ")
 }
 
-fn face(figure: &Figure, (width, height): (u32, u32)) -> Result<Picture, PictureError> {
-    let height = picture::own_height(figure).unwrap_or(height);
-    let drawn = picture::picture(figure, (width, height))?;
+fn face(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
+    let drawn = picture::picture(figure, size)?;
     let svg = themed(inner(&drawn.svg));
     Ok(Picture { svg, ..drawn })
 }
@@ -72,18 +62,28 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
-/// The chart's numbers: places down, series across, each with its interval.
+/// The chart's numbers, each with its interval: rows down, else places down and series across.
 fn table(figure: &Figure) -> Sheet {
-    let along = columns![|at| u64; (format!("#{}", figure.along.label())) => figure.along.text(*at)];
+    let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
+    let along = figure.along.label();
+    if figure.along.is_rows() {
+        let fields = columns![|series| &Series;
+            (along) => series.name, (format!("#{}", figure.y_label)) => series.dots.first().map(interval)?,
+        ];
+        return Sheet::of(&title, fields, figure.series.iter());
+    }
+    let along = columns![|at| u64; (format!("#{along}")) => figure.along.text(*at)];
     let series = figure.series.iter().flat_map(|series| {
         columns![|at| u64; (format!("#{}", series.name)) => interval(series.dots.iter().find(|dot| dot.at == *at)?)]
     });
-    let fields: Vec<_> = along.into_iter().chain(series).collect();
-    let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
     let places: BTreeSet<u64> = figure.dots().map(|dot| dot.at).collect();
-    Sheet::of(&title, &fields, places.into_iter())
+    Sheet::of(&title, along.into_iter().chain(series), places.into_iter())
 }
 
 fn interval(dot: &Dot) -> String {
-    format!("{} ({} to {})", number(dot.value), number(dot.low), number(dot.high))
+    let value = number(dot.value);
+    match dot.low == dot.high {
+        true => value,
+        false => format!("{value} ({} to {})", number(dot.low), number(dot.high)),
+    }
 }

@@ -25,12 +25,26 @@ pub enum Block {
     Figure(Figure),
 }
 
+impl Block {
+    pub fn sheet(self) -> Option<Sheet> {
+        match self {
+            Self::Sheet(sheet) => Some(sheet),
+            Self::Figure(_) => None,
+        }
+    }
+
+    pub fn figure(self) -> Option<Figure> {
+        match self {
+            Self::Sheet(_) => None,
+            Self::Figure(figure) => Some(figure),
+        }
+    }
+}
+
 /// What stands on a page, from top to bottom.
 pub struct Content<'a> {
     pub title: String,
     pub headlines: Vec<String>,
-    /// A table before the blocks.
-    pub lead: Option<Sheet>,
     pub blocks: Vec<Block>,
     /// What is for specialists: behind the blocks, and folded.
     pub folded: Vec<Block>,
@@ -53,15 +67,12 @@ impl Content<'_> {
             let page = Page {
                 title: &self.title,
                 headlines: &self.headlines,
-                lead: &self.lead,
                 parts: &parts,
                 folded: &folded,
                 long: &self.long,
                 warnings: &provenance::warnings(about),
                 provenance: &provenance::provenance(about),
-                machine: &format!("{}, kernel {}", about.machine.cpu, about.machine.kernel),
-                program: &format!("{} {}", about.tool.name, about.tool.version),
-                started: &about.started,
+                about,
                 palette: &palette(),
                 style: include_str!("page.css"),
                 script: include_str!("page.js"),
@@ -93,15 +104,12 @@ impl Part {
 struct Page<'a, 'r> {
     title: &'a str,
     headlines: &'a [String],
-    lead: &'a Option<Sheet>,
     parts: &'a [Part],
     folded: &'a [Part],
     long: &'a Option<Long<'r>>,
     warnings: &'a Option<Sheet>,
     provenance: &'a Sheet,
-    machine: &'a str,
-    program: &'a str,
-    started: &'a str,
+    about: &'a Envelope<()>,
     palette: &'a str,
     style: &'a str,
     script: &'a str,

@@ -10,7 +10,6 @@ use host::processes::{self, Coverage, Covering, Ground, Limits, Missed, Missing,
 use host::snapshot::MountTree;
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
-use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::session::{Session, now};
@@ -201,7 +200,7 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
     let mappings = match walked.coverage.unread() {
         Some(why) => Reading::Unread(why.clone()),
         None if rows.is_cut() => {
-            let why = format!("the names of its mappings have more than {}", Texts::MOST);
+            let why = format!("its mappings take more than {}", MappingRows::MOST);
             Reading::Unread(Unread::new(Cause::Failed, format!("/proc/{pid}/smaps"), why))
         }
         None => Reading::Known(rows),

@@ -60,21 +60,24 @@ fn of_latency(latency: &Latency) -> Vec<Value<'_>> {
 }
 
 fn of_compare(compare: &Compare) -> Vec<Value<'_>> {
-    let estimate = |judged: &Judged| Estimate {
-        median: judged.ratio.unwrap_or(f64::NAN),
-        low: judged.low.unwrap_or(f64::NAN),
-        high: judged.high.unwrap_or(f64::NAN),
-        samples: u64::from(judged.pairs),
-    };
     let judged = compare.verdicts.iter().map(|judged| Value {
         of: Of::Gain {
             arm: judged.arm.clone(),
             metric: judged.metric.clone(),
         },
-        estimate: judged.ratio.and(judged.low).and(judged.high).map(|_| estimate(judged)),
+        estimate: estimate(judged),
         visits: None,
     });
     judged.collect()
+}
+
+fn estimate(judged: &Judged) -> Option<Estimate> {
+    Some(Estimate {
+        median: judged.ratio?,
+        low: judged.low?,
+        high: judged.high?,
+        samples: u64::from(judged.pairs),
+    })
 }
 
 /// Points of A, each with its peer, then those of B alone.

@@ -1,48 +1,30 @@
-//! The mappings of one process, each in a few words: a process may have hundreds of thousands.
+//! The mappings of one process: it may have hundreds of thousands, so that each is kept as a line of text.
 
-use std::fmt;
-use std::sync::Arc;
-
-use host::processes::Reason;
-use model::process::MappingPages;
-use model::texts::Texts;
-use model::{Address, Backing, Bytes, PageKind};
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use model::Bytes;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::ps::MappingRow;
 
 /// Rows of mappings, read back as [`MappingRow`]s one by one. In JSON it is a list of those.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Vec<MappingRow>")]
 pub struct MappingRows {
-    rows: Vec<Row>,
-    /// Bytes by page kind of all rows, one row after the other.
-    kinds: Vec<(PageKind, Bytes)>,
+    /// What each row has as JSON, a line each.
+    lines: String,
     is_cut: bool,
-    texts: Texts,
-}
-
-#[derive(Clone)]
-struct Row {
-    start: Address,
-    end: Address,
-    size: Bytes,
-    offset: Bytes,
-    perms: Arc<str>,
-    name: Arc<str>,
-    flags: Arc<str>,
-    /// Where its part of `kinds` ends.
-    kinds: u32,
-    thp_eligible: Option<bool>,
-    why_base: Option<Reason>,
 }
 
 impl MappingRows {
-    /// Adds a row. One for whose texts there is no room cuts the list.
+    /// The most that is kept of one process, which is half a million mappings; with very long names it wants memory to be used up.
+    pub const MOST: Bytes = Bytes::mib(128);
+
+    /// Adds a row. One for which there is no room cuts the list.
     pub fn push(&mut self, row: &MappingRow) {
-        match self.packed(row) {
-            Some(row) if !self.is_cut => self.rows.push(row),
-            _ => self.is_cut = true,
+        // What a row holds can be written as JSON.
+        let line = serde_json::to_string(&(&row.pages, row.why_base)).unwrap_or_default();
+        self.is_cut |= (self.lines.len() + line.len()) as u64 > Self::MOST.0;
+        if !self.is_cut {
+            self.lines.extend([line.as_str(), "\n"]);
         }
     }
 
@@ -51,70 +33,12 @@ impl MappingRows {
         self.is_cut
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.rows.len()
-    }
-
     /// The rows, made one by one.
     pub fn iter(&self) -> impl Iterator<Item = MappingRow> + '_ {
-        let ends = self.rows.iter().map(|row| row.kinds as usize);
-        let starts = std::iter::once(0).chain(ends);
-        starts.zip(&self.rows).map(|(start, row)| {
-            let kinds = self.kinds[start..row.kinds as usize].iter().copied();
-            row.unpacked(kinds.collect())
+        self.lines.lines().filter_map(|line| {
+            let (pages, why_base) = serde_json::from_str(line).ok()?;
+            Some(MappingRow { pages, why_base })
         })
-    }
-
-    fn packed(&mut self, row: &MappingRow) -> Option<Row> {
-        let pages = &row.pages;
-        let texts = &mut self.texts;
-        let (perms, name) = (texts.of(&pages.perms)?, texts.of(&pages.name)?);
-        let flags = texts.of(&pages.flags.join(" "))?;
-        self.kinds.extend(pages.backing.iter());
-        Some(Row {
-            start: pages.start,
-            end: pages.end,
-            size: pages.size,
-            offset: pages.offset,
-            perms,
-            name,
-            flags,
-            kinds: u32::try_from(self.kinds.len()).ok()?,
-            thp_eligible: pages.thp_eligible,
-            why_base: row.why_base,
-        })
-    }
-}
-
-impl Row {
-    fn unpacked(&self, backing: Backing) -> MappingRow {
-        MappingRow {
-            pages: MappingPages {
-                start: self.start,
-                end: self.end,
-                perms: self.perms.to_string(),
-                name: self.name.to_string(),
-                offset: self.offset,
-                size: self.size,
-                backing,
-                thp_eligible: self.thp_eligible,
-                flags: self.flags.split_ascii_whitespace().map(str::to_owned).collect(),
-            },
-            why_base: self.why_base,
-        }
-    }
-}
-
-impl PartialEq for MappingRows {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_cut == other.is_cut && self.iter().eq(other.iter())
-    }
-}
-
-impl fmt::Debug for MappingRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
     }
 }
 
@@ -124,33 +48,16 @@ impl Serialize for MappingRows {
     }
 }
 
-impl<'de> Deserialize<'de> for MappingRows {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Rows)
-    }
-}
+impl TryFrom<Vec<MappingRow>> for MappingRows {
+    type Error = String;
 
-struct Rows;
-
-impl<'de> Visitor<'de> for Rows {
-    type Value = MappingRows;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of mappings")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<MappingRows, A::Error> {
-        let mut all = MappingRows::default();
-        while let Some(row) = rows.next_element::<MappingRow>()? {
-            all.push(&row);
-            if all.is_cut() {
-                let place = format!("{}-{}", row.pages.start, row.pages.end);
-                return Err(A::Error::custom(format!(
-                    "mapping {place}: the texts of all mappings are too long"
-                )));
-            }
+    fn try_from(rows: Vec<MappingRow>) -> Result<Self, String> {
+        let mut all = Self::default();
+        rows.iter().for_each(|row| all.push(row));
+        match all.is_cut {
+            true => Err(format!("the mappings take more than {}", Self::MOST)),
+            false => Ok(all),
         }
-        Ok(all)
     }
 }
 
@@ -172,7 +79,6 @@ mod tests {
         let plain: Vec<MappingRow> = serde_json::from_str(ROWS).expect("rows");
         let packed: MappingRows = serde_json::from_str(ROWS).expect("rows");
         assert_eq!(packed.iter().collect::<Vec<_>>(), plain);
-        assert_eq!(packed.count(), 3);
         let text = |rows: &dyn Fn() -> serde_json::Result<String>| rows().expect("JSON");
         assert_eq!(
             text(&|| serde_json::to_string_pretty(&packed)),

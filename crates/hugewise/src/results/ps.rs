@@ -156,11 +156,8 @@ impl Totals {
             let of_all = pages.segments.iter().map(|segment| segment.resident).sum();
             add(&mut totals.resident, &pages.resident, of_all);
             let of_pools = pages.segments.iter().filter(|segment| segment.page.is_some());
-            add(
-                &mut totals.hugetlb,
-                &pages.hugetlb,
-                of_pools.map(|segment| segment.resident).sum(),
-            );
+            let of_pools = of_pools.map(|segment| segment.resident).sum();
+            add(&mut totals.hugetlb, &pages.hugetlb, of_pools);
             match own {
                 Some(own) => totals.backing.extend(own.iter()),
                 None => totals.unread += 1,

@@ -30,12 +30,8 @@ pub trait Show {
     fn headlines(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Its tables, without the one that leads.
+    /// Its tables.
     fn sheets(&self) -> Vec<Sheet>;
-    /// A table that stands before the charts.
-    fn lead(&self) -> Option<Sheet> {
-        None
-    }
     /// A table after those that may be very long, and is not among them.
     fn long(&self) -> Option<Long<'_>> {
         None
@@ -54,7 +50,7 @@ pub trait Show {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
-    /// Its page from top to bottom, behind the table that leads: heat maps, charts, tables.
+    /// Its page from top to bottom: heat maps, charts, tables.
     fn blocks(&self) -> Vec<Block> {
         let (maps, tables): (Vec<Sheet>, Vec<Sheet>) = self.sheets().into_iter().partition(Sheet::is_heat_map);
         let figures = self.figures().into_iter().map(Block::Figure);
@@ -95,8 +91,7 @@ impl<'a> View<'a> {
 /// Headlines, tables, and plots where the look wants them.
 pub(crate) fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
-    let sheets = data.lead().into_iter().chain(data.brief_sheets());
-    let sheets = sheets.map(|sheet| sheet.text(look));
+    let sheets = data.brief_sheets().into_iter().map(|sheet| sheet.text(look));
     let figures = if look.plot { data.figures() } else { Vec::new() };
     let plots = figures.iter().map(|figure| terminal::plot(figure, look));
     headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")

@@ -25,28 +25,9 @@ impl Show for Checkup {
         self.verdict.sentences.clone()
     }
 
-    fn lead(&self) -> Option<Sheet> {
-        let mut sheet = Sheet::new("What to type next", ["command", "why"]);
-        for next in &self.verdict.next {
-            sheet.row([&next.command, &verdict::why(&next.why)]);
-        }
-        (!self.verdict.next.is_empty()).then_some(sheet)
-    }
-
     fn sheets(&self) -> Vec<Sheet> {
-        self.by_turns()
-            .into_iter()
-            .chain(self.latency.iter().flat_map(Show::sheets))
-            .chain(self.processes.iter().flat_map(Show::sheets))
-            .chain(self.machines())
-            .chain(self.findings())
-            .chain(self.not_judged())
-            .chain(self.host_pages())
-            .chain(self.tlb.iter().flat_map(Show::sheets))
-            .chain(self.guest.iter().flat_map(Show::sheets))
-            .chain(inventory::sheets(&self.inventory))
-            .chain(self.skipped())
-            .collect()
+        let all = self.blocks().into_iter().chain(self.folded());
+        all.filter_map(Block::sheet).collect()
     }
 
     /// About two screens: what the first sentence rests on, some working sets, the first processes, findings, the readings of the guest, the machine in a few lines.
@@ -57,8 +38,9 @@ impl Show for Checkup {
             ..list.clone()
         });
         let processes = processes.flat_map(|list| list.sheets());
-        self.by_turns()
+        self.next()
             .into_iter()
+            .chain(self.by_turns())
             .chain(latency)
             .chain(processes)
             .chain(self.machines())
@@ -72,22 +54,21 @@ impl Show for Checkup {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let latency = self.latency.iter().flat_map(Show::figures).filter(is_curve);
-        latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
+        let all = self.blocks().into_iter().chain(self.folded());
+        all.filter_map(Block::figure).collect()
     }
 
-    /// What a reader asks for: curves, processes, findings.
+    /// What a reader asks for: the next commands, curves, processes, findings.
     fn blocks(&self) -> Vec<Block> {
         let is_shown = |block: &Block| !matches!(block, Block::Figure(figure) if !is_curve(figure));
+        let first = self.next().into_iter().chain(self.by_turns()).map(Block::Sheet);
         let latency = self.latency.iter().flat_map(Show::blocks).filter(is_shown);
         let processes = self.processes.iter().flat_map(Show::blocks);
-        self.by_turns()
-            .map(Block::Sheet)
-            .into_iter()
+        let last = self.machines().into_iter().chain(self.findings()).chain(self.skipped());
+        first
             .chain(latency)
             .chain(processes)
-            .chain(self.machines().into_iter().map(Block::Sheet))
-            .chain(self.findings().into_iter().chain(self.skipped()).map(Block::Sheet))
+            .chain(last.map(Block::Sheet))
             .collect()
     }
 
@@ -113,12 +94,9 @@ impl Show for Checkup {
         parts.filter_map(|(name, lines)| Some((name, lines?))).collect()
     }
 
-    /// The points of the latency measurement; the rest has no one shape of lines.
+    /// Each part has lines of its own shape, in `tables`.
     fn csv(&self) -> Lines<'_> {
-        match &self.latency {
-            Some(latency) => latency.csv(),
-            None => (Vec::new(), Box::new(std::iter::empty())),
-        }
+        (Vec::new(), Box::new(std::iter::empty()))
     }
 }
 
@@ -149,6 +127,14 @@ fn readings(guest: &Guest) -> Sheet {
 }
 
 impl Checkup {
+    fn next(&self) -> Option<Sheet> {
+        let mut sheet = Sheet::new("What to type next", ["command", "why"]);
+        for next in &self.verdict.next {
+            sheet.row([&next.command, &verdict::why(&next.why)]);
+        }
+        (!self.verdict.next.is_empty()).then_some(sheet)
+    }
+
     /// The findings, first in one table.
     fn findings(&self) -> Vec<Sheet> {
         let doctor = self.doctor.iter();
@@ -178,7 +164,7 @@ impl Checkup {
             "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];
         let title = "Time saved by page kind (paired)";
-        let mut sheet = Sheet::of(title, &fields, headline.gains.iter());
+        let mut sheet = Sheet::of(title, fields, headline.gains.iter());
         sheet.note(format!(
             "random reads of one line each; memory was taken anew {}, with {} rounds of visits each, in {:.0} s",
             counted(headline.draws as usize, "time"),

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use model::latency::{Access, Pattern};
 use model::{Backing, Estimate, PageKind, Reading};
 
+use super::ps::percent as percent_huge;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty};
+use draw::{
+    Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
+};
 
 impl Show for Diff {
     fn title(&self) -> String {
@@ -37,20 +40,18 @@ impl Show for Diff {
         let median = |estimate: Option<Estimate>| or_empty(estimate.map(|estimate| estimate.median));
         let points = self.points.iter().flat_map(|points| &points.points);
         let points = points.map(move |of| ("point", name(&of.of), median(of.a), median(of.b), Some(of)));
-        let findings = self.findings.iter().flatten();
-        let findings = findings.map(|change| {
+        let line = |part: &'static str, name: String, [a, b]: [String; 2]| (part, name, a, b, None);
+        let findings = self.findings.iter().flatten().map(move |change| {
             let name = format!("{} {}", change.id, change.name);
-            ("finding", name, found(change.a), found(change.b), None)
+            line("finding", name, [change.a, change.b].map(found))
         });
-        let backing = self.backing.iter().flatten();
-        let backing = backing.map(|change| {
-            let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
-            ("backing", program(change), a, b, None)
+        let backing = self.backing.iter().flatten().map(move |change| {
+            let pages = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
+            line("backing", program(change), pages)
         });
-        let settings = self.settings.iter();
-        let settings = settings.map(|change| {
-            let name = change.setting.clone();
-            ("setting", name, setting(&change.a), setting(&change.b), None)
+        let settings = self.settings.iter().map(move |change| {
+            let values = [&change.a, &change.b].map(setting);
+            line("setting", change.setting.clone(), values)
         });
         let fields = columns![|(part, name, a, b, point)| Line<'_>;
             part => part, name => name, a => a, b => b, a_low => point.as_ref()?.a?.low, a_high => point.as_ref()?.a?.high,
@@ -123,7 +124,7 @@ fn point_sheet(points: &Points, is_shown: impl Fn(&PointChange) -> bool) -> Shee
         "point" => name(&point.of), "#A" => value(&point.of, point.a), "#B" => value(&point.of, point.b),
         "#change" => point.ratio.map(percent)?, "#95 % CI" => interval(point), "verdict" => verdict(point),
     ];
-    let mut sheet = Sheet::of("Points: B against A", &fields, shown);
+    let mut sheet = Sheet::of("Points: B against A", fields, shown);
     sheet.note(format!(
         "The interval is that of its point alone. A verdict takes one that holds for all points together in 95 % and lies beyond {} %.",
         number(points.allowed * 100.0)
@@ -137,15 +138,15 @@ fn finding_sheet(changes: &[FindingChange]) -> Sheet {
         "id" => change.id, "rule" => change.name, "severity" => change.severity,
         "#findings in A" => found(change.a), "#findings in B" => found(change.b),
     ];
-    Sheet::of("Findings: rules that found more or fewer", &fields, changes.iter())
+    Sheet::of("Findings: rules that found more or fewer", fields, changes.iter())
 }
 
 fn backing_sheet(changes: &[BackingChange]) -> Sheet {
     let fields = columns![|change| &BackingChange;
-        "program" => program(change), "#huge in A" => share(change.a.as_ref()), "#huge in B" => share(change.b.as_ref()),
+        "program" => program(change), "#huge in A" => percent_huge(change.a.as_ref()?), "#huge in B" => percent_huge(change.b.as_ref()?),
         "A" => pages(change.a.as_ref()), "B" => pages(change.b.as_ref()),
     ];
-    let mut sheet = Sheet::of("Page kinds of programs", &fields, changes.iter());
+    let mut sheet = Sheet::of("Page kinds of programs", fields, changes.iter());
     sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
     sheet
 }
@@ -154,7 +155,7 @@ fn setting_sheet(changes: &[SettingChange]) -> Sheet {
     let fields = columns![|change| &SettingChange;
         "setting" => change.setting, "A" => setting(&change.a), "B" => setting(&change.b),
     ];
-    Sheet::of("Settings and hardware", &fields, changes.iter())
+    Sheet::of("Settings and hardware", fields, changes.iter())
 }
 
 fn name(of: &Of) -> String {
@@ -208,11 +209,6 @@ fn program(change: &BackingChange) -> String {
     change.name.clone().unwrap_or_else(|| "all processes".to_owned())
 }
 
-fn share(backing: Option<&Backing>) -> String {
-    let share = backing.and_then(Backing::coverage);
-    or_empty(share.map(|share| format!("{} %", number(share * 100.0))))
-}
-
 fn pages(backing: Option<&Backing>) -> String {
     or(backing, "not listed")
 }
@@ -254,7 +250,7 @@ fn curves((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let title = format!("Time of one step on {kind}: {pattern}, {access}");
     let series = [side("A", 0, |point| point.a), side("B", 1, |point| point.b)];
     let id = format!("diff-{kind}-{pattern}-{access}");
-    Figure::by_working_set(id, title, ("ns", Scale::Log), series)
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
@@ -283,7 +279,8 @@ fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
     let title = format!("Change of B against A on {kind}: {pattern}, {access}");
     let y = ("% more time than A, up to 100", Scale::Linear);
-    Figure::by_working_set(format!("change-{kind}-{pattern}-{access}"), title, y, [series])
+    let id = format!("change-{kind}-{pattern}-{access}");
+    Figure::new(id, title, Along::WorkingSet, y, [series])
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn linked<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
 }
 
 fn table(images: &Images, most: usize) -> Sheet {
-    let mut sheet = Sheet::of("Executable segments", &fields(), images.segments.iter().take(most));
+    let mut sheet = Sheet::of("Executable segments", fields(), images.segments.iter().take(most));
     if let Some(more) = images.segments.len().checked_sub(most).filter(|more| *more > 0) {
         sheet.note(format!("and {more} smaller ones, which --format csv lists"));
     }

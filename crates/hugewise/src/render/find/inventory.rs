@@ -3,14 +3,14 @@
 use std::fmt::Display;
 
 use host::Snapshot;
-use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Tlb, TlbArray, TlbHolds, Topology};
+use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Topology};
 use model::{Bytes, Reading};
 
 use draw::{Sheet, columns, counted, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
-    let mut sheets = vec![machine(snapshot), pools(&snapshot.pools), policy(&snapshot.thp)];
+    let mut sheets = vec![brief(snapshot), pools(&snapshot.pools), policy(&snapshot.thp)];
     sheets.extend(snapshot.thp.known().map(sizes));
     sheets.extend([memory(snapshot), free_blocks(snapshot), settings(snapshot)]);
     sheets
@@ -59,28 +59,6 @@ fn pool_counts(pools: &Reading<Vec<Pool>>) -> String {
     }
 }
 
-fn machine(snapshot: &Snapshot) -> Sheet {
-    let (cpu, topology) = (&snapshot.cpu, &snapshot.topology);
-    let mut sheet = Sheet::new("Machine", ["what", "value"]);
-    sheet.row(["read from", &snapshot.source]);
-    sheet.row(["CPU", &cpu.model_name.to_string()]);
-    sheet.row(["logical CPUs", &online(topology)]);
-    sheet.row(["NUMA nodes", &topology.nodes.as_ref().map(Vec::len).to_string()]);
-    sheet.row(["hypervisor", &cpu.hypervisor.to_string()]);
-    sheet.row(["base page", &snapshot.base_page().to_string()]);
-    sheet.row(["PMD-mapped page", &snapshot.pmd_page().to_string()]);
-    sheet.row(["page kinds", &listed(snapshot.page_kinds())]);
-    sheet.row(["caches", &caches(cpu)]);
-    sheet.row(["TLBs by CPUID", &cpu.tlb.as_ref().map(tlbs).to_string()]);
-    let bits = format!("{} physical, {} virtual", cpu.physical_bits, cpu.virtual_bits);
-    sheet.row(["address bits", &bits]);
-    sheet.row(["1 GiB pages (pdpe1gb)", &yes(&cpu.has("pdpe1gb"))]);
-    sheet.row(["KVM", &kvm(snapshot)]);
-    sheet.row(["kernel", &snapshot.kernel.release.to_string()]);
-    sheet.row(["kernel command line", &snapshot.kernel.command_line.to_string()]);
-    sheet
-}
-
 fn listed<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     if items.is_empty() {
@@ -118,24 +96,6 @@ fn cache(cache: &Cache) -> String {
         CacheHolds::Unified => "",
     };
     format!("L{}{holds} {}", cache.level, cache.size)
-}
-
-fn tlbs(tlb: &Tlb) -> String {
-    let arrays = tlb.arrays.iter().map(array);
-    listed(arrays.chain(tlb.unread.iter().map(|why| format!("({why})"))))
-}
-
-fn array(array: &TlbArray) -> String {
-    let holds = match array.holds {
-        TlbHolds::Data => "data",
-        TlbHolds::Instruction => "code",
-        TlbHolds::Unified => "both",
-        TlbHolds::Load => "load",
-        TlbHolds::Store => "store",
-    };
-    let pages: Vec<String> = array.pages.iter().map(|page| page.exact()).collect();
-    let (level, pages, entries) = (array.level, pages.join("/"), array.entries);
-    format!("L{level} {holds} {pages}: {entries} entries")
 }
 
 fn kvm(snapshot: &Snapshot) -> String {
@@ -207,7 +167,7 @@ fn sizes(thp: &Thp) -> Sheet {
         "shmem" => or_none(&size.shmem_enabled), "#faults that got one" => stat(size, "anon_fault_alloc"),
         "#faults that fell back" => stat(size, "anon_fault_fallback"), "#pages now" => stat(size, "nr_anon"),
     ];
-    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", &fields, thp.sizes.iter());
+    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", fields, thp.sizes.iter());
     if thp.sizes.is_empty() {
         sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
     }
@@ -287,6 +247,8 @@ fn settings(snapshot: &Snapshot) -> Sheet {
     for (name, value) in snapshot.sysctls.iter().filter(|(_, value)| value.known().is_some()) {
         sheet.row([name, &value.to_string()]);
     }
+    let command_line = &snapshot.kernel.command_line;
+    sheet.row(["kernel command line", &command_line.to_string()]);
     let missing = snapshot.sysctls.iter().filter(|(_, value)| value.known().is_none());
     let missing: Vec<&str> = missing.map(|(name, _)| name).collect();
     if !missing.is_empty() {

@@ -10,8 +10,9 @@ use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
 use cells::kinds_in_words;
-pub(super) use cells::{amount, by_kind, by_sort, percent, share};
-use draw::{Lines, Long, Rows, Sheet, columns, lines, number, or, or_empty};
+pub(crate) use cells::share;
+pub(super) use cells::{amount, by_kind, by_sort, percent};
+use draw::{Field, Lines, Long, Rows, Sheet, columns, counted, lines, number, or, or_empty};
 
 impl Show for ProcessList {
     fn title(&self) -> String {
@@ -24,10 +25,9 @@ impl Show for ProcessList {
             Some(groups) => parts::groups(groups),
         };
         sheet.note(sums(&self.totals, self.filter.as_deref()));
-        let nodes = self.processes.iter().any(|row| row.nodes.is_some());
-        let nodes = nodes.then(|| parts::nodes_of_all(&self.processes));
         let held = self.held_by_nobody.as_ref().and_then(parts::held);
-        [Some(sheet), nodes, held].into_iter().flatten().collect()
+        let more = parts::nodes(&self.processes).into_iter().chain(held);
+        std::iter::once(sheet).chain(more).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -44,16 +44,16 @@ impl Show for OneProcess {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let row = ProcessRow {
+        let row = [ProcessRow {
+            pages: self.process.clone(),
             missed: self.missed.clone(),
-            ..ProcessRow::new(self.process.clone())
-        };
-        let mut first = processes(&self.title(), &[row]);
+            nodes: self.nodes.clone(),
+        }];
+        let mut first = processes(&self.title(), &row);
         let coverage = self.coverage.as_ref().and_then(Reading::known).and_then(by_sort);
         coverage.iter().for_each(|text| first.note(format!("resident {text}")));
         parts::reasons(&mut first, self.missed.as_ref(), &self.hints);
-        let nodes = self.nodes.as_ref().map(|nodes| parts::nodes("NUMA nodes", nodes));
-        [Some(first), nodes].into_iter().flatten().collect()
+        std::iter::once(first).chain(parts::nodes(&row)).collect()
     }
 
     fn long(&self) -> Option<Long<'_>> {
@@ -62,7 +62,7 @@ impl Show for OneProcess {
 
     fn csv(&self) -> Lines<'_> {
         let known = self.mappings.as_ref().and_then(Reading::known);
-        mappings_csv(known.into_iter().flat_map(MappingRows::iter))
+        lines(mapping_fields(), known.into_iter().flat_map(MappingRows::iter))
     }
 }
 
@@ -82,8 +82,8 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     ];
     let fields = first.into_iter().chain(by_kind(rows, |row| row.pages.backing.known()));
     let why = why.into_iter().filter(|_| asked);
-    let fields: Vec<_> = fields.chain(huge).chain(why).chain(last).collect();
-    let mut sheet = Sheet::of(title, &fields, rows.iter());
+    let fields = fields.chain(huge).chain(why).chain(last);
+    let mut sheet = Sheet::of(title, fields, rows.iter());
     unread_notes(&mut sheet, rows);
     if asked && rows.iter().any(|row| row.missed.is_none()) {
         sheet.note("- = not looked into, because less than 16M of it is on base pages");
@@ -116,7 +116,7 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
         sheet.note(format!(
             "? = not known, for {} of {}; the first reason: {first}",
             processes.count(),
-            draw::processes(rows.len() as u64)
+            counted(rows.len(), "process")
         ));
     }
 }
@@ -126,23 +126,20 @@ fn short(reading: &Reading<Bytes>) -> String {
     or(reading.known(), "?")
 }
 
-fn thp(enabled: &Reading<bool>) -> &'static str {
-    match enabled {
-        Reading::Known(true) => "on",
-        Reading::Known(false) => "off",
-        Reading::Unread(_) => "?",
-    }
+fn thp(enabled: &Reading<bool>) -> String {
+    or(enabled.known().map(|&on| if on { "on" } else { "off" }), "?")
 }
 
 fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let backed = |share: f64| format!(", {} % backed by huge pages", number(share * 100.0));
     let share = or_empty(totals.backing.coverage().map(backed));
-    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", draw::processes(totals.unread)));
-    let unread = unread.unwrap_or_default();
+    let count = |processes: u64| counted(processes as usize, "process");
+    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", count(totals.unread)));
+    let unread = or_empty(unread);
     let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
         "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{unread}",
-        draw::processes(totals.processes),
+        count(totals.processes),
         totals.resident,
         totals.backing,
         totals.page_tables
@@ -150,35 +147,29 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
 }
 
 fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
-    let place = ["address", "~perms", "#size", "#resident", "backing"];
-    let more = ["~THP eligible", "why base", "~flags", "name"];
-    let mut sheet = Sheet::new("Mappings", place.into_iter().chain(more));
+    let mut sheet = Sheet::of("Mappings", mapping_fields(), std::iter::empty());
     if let Reading::Unread(why) = mappings {
         sheet.note(format!("not known: {why}"));
     }
     let known = mappings.known();
     let rows = move || -> Rows<'_> {
-        let rows = known.into_iter().flat_map(MappingRows::iter);
-        Box::new(rows.map(|row| mapping_cells(&row).to_vec()))
+        let (fields, rows) = (mapping_fields(), known.into_iter().flat_map(MappingRows::iter));
+        Box::new(rows.map(move |row| draw::cells(&fields, &row)))
     };
-    Long::new(sheet, known.map_or(0, MappingRows::count), rows)
+    Long::new(sheet, rows)
 }
 
-fn mapping_cells(row: &MappingRow) -> [String; 9] {
-    let mapping = &row.pages;
-    [
-        format!("{}-{}", mapping.start, mapping.end),
-        mapping.perms.clone(),
-        mapping.size.to_string(),
-        amount(mapping.backing.total()),
-        kinds_in_words(&mapping.backing),
-        mapping
-            .thp_eligible
-            .map_or("?", |yes| if yes { "yes" } else { "no" })
-            .to_owned(),
-        row.why_base.map_or("", |reason| reason.short()).to_owned(),
-        mapping.flags.join(" "),
-        mapping.name.clone(),
+fn mapping_fields<'a>() -> [Field<'a, MappingRow>; 21] {
+    columns![|row| MappingRow;
+        "address" => format!("{}-{}", row.pages.start, row.pages.end), start => row.pages.start, end => row.pages.end,
+        "~perms" perms => row.pages.perms, name => row.pages.name, "#size" => row.pages.size, size => row.pages.size.0,
+        "#resident" => amount(row.pages.backing.total()), resident => row.pages.backing.total().0,
+        large => row.pages.backing.large().0, "backing" => kinds_in_words(&row.pages.backing), backing => row.pages.backing,
+        base => row.pages.backing.of(PageKind::Base).0, thp => row.pages.backing.of(PageKind::Thp).0,
+        "~THP eligible" => or(row.pages.thp_eligible.map(|yes| if yes { "yes" } else { "no" }), "?"),
+        thp_eligible => row.pages.thp_eligible?, "why base" => row.why_base?.short(),
+        "~flags" flags => row.pages.flags.join(" "), why_base => row.why_base?.short(), offset => row.pages.offset.0,
+        "name" => row.pages.name,
     ]
 }
 
@@ -201,17 +192,6 @@ fn bytes(reading: &Reading<Bytes>) -> String {
 
 fn known_missed(row: &ProcessRow) -> Option<&Missed> {
     row.missed.as_ref().and_then(Reading::known)
-}
-
-fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
-    let fields = columns![|row| MappingRow;
-        start => row.pages.start, end => row.pages.end, perms => row.pages.perms, name => row.pages.name,
-        size => row.pages.size.0, resident => row.pages.backing.total().0, large => row.pages.backing.large().0,
-        backing => row.pages.backing, base => row.pages.backing.of(PageKind::Base).0,
-        thp => row.pages.backing.of(PageKind::Thp).0, thp_eligible => row.pages.thp_eligible?,
-        flags => row.pages.flags.join(" "), why_base => row.why_base?.short(), offset => row.pages.offset.0,
-    ];
-    lines(fields, rows)
 }
 
 #[cfg(test)]

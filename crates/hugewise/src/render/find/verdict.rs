@@ -4,7 +4,7 @@ use model::headline::{Percent, Shows, WORTH};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
-use draw::{counted, number, processes};
+use draw::{counted, number};
 
 /// What huge pages save and which kind to choose, who uses them, and what limits their use now.
 pub fn sentences(verdict: &Verdict) -> [String; 3] {
@@ -97,9 +97,9 @@ pub fn why(why: &WhyNext) -> String {
 
 fn saves(saving: &Saving) -> String {
     match saving {
-        Saving::Saves { at } => judged(at, "save", Shows::Saves),
-        Saving::Costs { at } => judged(at, "cost", Shows::Costs),
-        Saving::NoDifference { at } => judged(at, "make no difference", Shows::NoDifference),
+        Saving::Saves { at } => judged(at, Shows::Saves),
+        Saving::Costs { at } => judged(at, Shows::Costs),
+        Saving::NoDifference { at } => judged(at, Shows::NoDifference),
         Saving::CannotTell { at, why, seconds } => {
             let long = seconds.map_or(String::new(), |seconds| {
                 format!("; about {} of measuring would show it (--budget)", rounded(seconds))
@@ -128,27 +128,24 @@ fn saves(saving: &Saving) -> String {
 }
 
 /// What is shown first, then what other working sets show.
-fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
+fn judged(at: &[Saved], first: Shows) -> String {
     let of = |shows| at.iter().filter(move |at| at.shows == shows);
     let kind = at.first().map_or(PageKind::Thp, |at| at.kind);
-    let main: Vec<String> = of(first)
-        .map(|at| match first {
-            Shows::Saves => format!("{} at {}", percent(&at.saved), at.bytes),
-            Shows::Costs => format!("{} at {}", percent(&negated(&at.saved)), at.bytes),
-            Shows::NoDifference | Shows::CannotTell => interval_at(at),
-        })
-        .collect();
+    let each = |text: fn(&Saved) -> String| joined(&of(first).map(text).collect::<Vec<_>>());
+    let share = format!("of the time of a random read, by working set ({kind}, 95 % CI)");
     let main = match first {
-        Shows::Saves | Shows::Costs => format!(
-            "Huge pages {verb} {} of the time of a random read, by working set ({kind}, 95 % CI)",
-            joined(&main)
-        ),
-        Shows::NoDifference | Shows::CannotTell => {
-            format!(
-                "Huge pages {verb} to a random read: with {kind} the saving is {} (95 % CI)",
-                joined(&main)
-            )
+        Shows::Saves => {
+            let saved = each(|at: &Saved| format!("{} at {}", percent(&at.saved), at.bytes));
+            format!("Huge pages save {saved} {share}")
         }
+        Shows::Costs => {
+            let cost = each(|at: &Saved| format!("{} at {}", percent(&negated(&at.saved)), at.bytes));
+            format!("Huge pages cost {cost} {share}")
+        }
+        Shows::NoDifference | Shows::CannotTell => format!(
+            "Huge pages make no difference to a random read: with {kind} the saving is {} (95 % CI)",
+            each(interval_at)
+        ),
     };
     let others = [
         (Shows::NoDifference, format!("no difference ({WORTH} points or less)")),
@@ -312,6 +309,6 @@ fn covered(coverage: &Coverage) -> String {
         "Huge pages back {} % of the {} resident in {}.",
         number(coverage.percent),
         coverage.resident_bytes,
-        processes(coverage.processes)
+        counted(coverage.processes as usize, "process")
     )
 }

@@ -49,7 +49,7 @@ fn table(title: &str, vms: &[Vm]) -> Sheet {
     ];
     let last = columns![|vm| &Vm; "#huge, %" => share(vm.backing.known()), "KVM maps" => kvm_maps(vm)];
     let fields = first.into_iter().chain(by_kind(vms, |vm| vm.backing.known()));
-    Sheet::of(title, &fields.chain(last).collect::<Vec<_>>(), vms.iter())
+    Sheet::of(title, fields.chain(last), vms.iter())
 }
 
 fn run_by(vm: &Vm) -> String {

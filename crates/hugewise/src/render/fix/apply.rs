@@ -49,11 +49,8 @@ impl Show for Applied {
 
     /// Instructions line by line, so that they can be copied.
     fn text(&self, look: Look) -> String {
-        let headlines = self.headlines().into_iter();
-        let headlines = headlines.map(|line| show::wrapped(&line, look.width));
-        let sheets = self.brief_sheets().into_iter().map(|sheet| sheet.text(look));
         let steps = self.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo);
-        let parts = headlines.chain(sheets).chain(steps.map(instruction));
+        let parts = std::iter::once(show::text(self, look)).chain(steps.map(instruction));
         parts.chain([next(self)]).collect::<Vec<_>>().join("\n")
     }
 
@@ -73,7 +70,7 @@ fn fields<'a>() -> [Field<'a, &'a Step>; 8] {
 /// Nothing where there is nothing to list.
 fn changes(applied: &Applied) -> Option<Sheet> {
     let tried = || applied.steps.iter().filter(|step| step.outcome != StepOutcome::ToDo);
-    let mut sheet = Sheet::of("Changes", &fields(), tried());
+    let mut sheet = Sheet::of("Changes", fields(), tried());
     for step in tried().filter(|step| !step.note.is_empty()) {
         sheet.note(format!("{}: {}", step.place, step.note));
     }

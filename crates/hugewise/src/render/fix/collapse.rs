@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use model::collapse::Collapse;
 use model::{Backing, Bytes, PageKind};
 
+use crate::render::find::ps::share;
 use crate::render::measure::latency::spread;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, lines, number, or, or_empty};
+use draw::{Lines, Sheet, columns, lines, or_empty};
 
 impl Show for Collapse {
     fn title(&self) -> String {
@@ -22,7 +23,8 @@ impl Show for Collapse {
             let amounts = [&self.before, &self.after].map(|backing| backing.of(kind).to_string());
             sheet.row(std::iter::once(kind.to_string()).chain(amounts));
         }
-        sheet.row(["on huge pages, %".to_owned(), share(&self.before), share(&self.after)]);
+        let shares = [&self.before, &self.after].map(|backing| share(Some(backing)));
+        sheet.row(std::iter::once("on huge pages, %".to_owned()).chain(shares));
         sheet.note(pieces(self));
         for refused in &self.refused {
             let (pieces, error, meaning) = (refused.pieces, &refused.error, &refused.meaning);
@@ -61,8 +63,4 @@ fn pieces(collapse: &Collapse) -> String {
         pieces.refused,
         collapse.seconds
     )
-}
-
-fn share(backing: &Backing) -> String {
-    or(backing.coverage().map(|share| number(share * 100.0)), "-")
 }

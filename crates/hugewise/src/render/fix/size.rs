@@ -11,7 +11,7 @@ impl Show for Sizing {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::of(&self.about, &fields(), self.steps.iter());
+        let mut sheet = Sheet::of(&self.about, fields(), self.steps.iter());
         for trap in &self.traps {
             sheet.note(format!("mind: {trap}"));
         }

@@ -1,9 +1,11 @@
 //! What hugewise has changed and when, plan by plan.
 
+use std::slice;
+
 use model::setup::{Held, Run, Status};
 
 use crate::show::Show;
-use draw::{Field, Lines, Sheet, columns, counted, lines, moment};
+use draw::{Field, Lines, Sheet, columns, counted, lines, moment, pairs};
 
 impl Show for Status {
     fn title(&self) -> String {
@@ -27,12 +29,8 @@ impl Show for Status {
     }
 
     fn csv(&self) -> Lines<'_> {
-        lines(fields(), self.runs.iter().flat_map(changes))
+        lines(fields(), pairs(&self.runs, |run| &run.changes))
     }
-}
-
-fn changes(run: &Run) -> impl Iterator<Item = (&Run, &Held)> {
-    run.changes.iter().map(move |held| (run, held))
 }
 
 fn fields<'a>() -> [Field<'a, (&'a Run, &'a Held)>; 6] {
@@ -45,7 +43,7 @@ fn fields<'a>() -> [Field<'a, (&'a Run, &'a Held)>; 6] {
 fn sheet(run: &Run) -> Sheet {
     let restarted = if run.restarted { ", restarted since" } else { "" };
     let title = format!("{}, applied {}{restarted}", run.goals.join("; "), moment(&run.time));
-    let mut sheet = Sheet::of(&title, &fields(), changes(run));
+    let mut sheet = Sheet::of(&title, fields(), pairs(slice::from_ref(run), |run| &run.changes));
     if !run.complete {
         sheet.note("this plan was cut short, or not all of it could be undone: run `hugewise undo`");
     }

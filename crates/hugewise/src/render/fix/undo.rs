@@ -23,7 +23,7 @@ impl Show for Undone {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::of("Reverted", &fields(), self.steps.iter());
+        let mut sheet = Sheet::of("Reverted", fields(), self.steps.iter());
         for step in self.steps.iter().filter(|step| !step.note.is_empty()) {
             sheet.note(format!("{}: {}", step.place, step.note));
         }
@@ -46,7 +46,7 @@ pub(super) fn users(title: &str, users: &[User]) -> Sheet {
     let fields = columns![|user| &User;
         "#pid" => user.pid, "name" => name(user), "pages" => user.kind, "#memory" => user.bytes,
     ];
-    Sheet::of(title, &fields, users.iter())
+    Sheet::of(title, fields, users.iter())
 }
 
 fn name(user: &User) -> String {

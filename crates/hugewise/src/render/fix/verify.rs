@@ -5,7 +5,7 @@ use model::{PageKind, Reading};
 
 use super::apply::restart;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, moment};
+use draw::{Lines, Sheet, columns, counted, lines, moment, pairs};
 
 impl Show for Verified {
     fn title(&self) -> String {
@@ -44,9 +44,7 @@ impl Show for Verified {
             asked => check.asked, found => found(check), verdict => word(check.verdict), note => check.note,
             state => plan.state,
         ];
-        let plans = self.plans.iter();
-        let checks = plans.flat_map(|plan| plan.checks.iter().map(move |check| (plan, check)));
-        lines(fields, checks)
+        lines(fields, pairs(&self.plans, |plan| &plan.checks))
     }
 }
 
@@ -57,7 +55,7 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
     let fields = columns![|check| &Check;
         "what" => check.place, "asked" => asked(check), "found" => found(check), "" => word(check.verdict),
     ];
-    let mut sheet = Sheet::of(&title, &fields, plan.checks.iter());
+    let mut sheet = Sheet::of(&title, fields, plan.checks.iter());
     for check in plan.checks.iter().filter(|check| !check.note.is_empty()) {
         sheet.note(format!("{}: {}", check.place, check.note));
     }

@@ -60,9 +60,8 @@ fn matrix(cores: &Cores) -> Sheet {
     let others = shown
         .iter()
         .flat_map(|&column| columns![|row| &u32; (format!("#{column}")) => cell(cores.pair(**row, column)?)]);
-    let fields: Vec<_> = first.into_iter().chain(others).collect();
     let title = "Round trip of a cache line between CPUs, ns (slowdown when both multiply)";
-    let mut sheet = Sheet::of(title, &fields, shown.iter());
+    let mut sheet = Sheet::of(title, first.into_iter().chain(others), shown.iter());
     if shown.len() < cores.cpus.len() {
         sheet.note(format!(
             "the first {MOST_COLUMNS} of {} CPUs; --format csv has every pair",

@@ -9,8 +9,8 @@ use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
 use crate::show::Show;
 use draw::{
-    Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number, or,
-    or_empty,
+    Along, Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number,
+    or, or_empty,
 };
 
 /// A chart of fewer working sets than this shows nothing.
@@ -131,11 +131,10 @@ fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
             (format!("#on {kind}, ns")) => cell(find(guest, *page, kind, *bytes)?),
         ]
     });
-    let fields: Vec<_> = place.into_iter().chain(kinds).collect();
     let places = sizes
         .iter()
         .flat_map(|&bytes| pages.iter().map(move |&page| (bytes, page)));
-    Sheet::of("The same at every working set", &fields, places)
+    Sheet::of("The same at every working set", place.into_iter().chain(kinds), places)
 }
 
 /// Why points were not measured: one sentence for each reason, with the cells it holds for.
@@ -190,7 +189,8 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     });
     let place = or(page.map(|page| format!("in a guest with pages of {page}")), "natively");
     let title = format!("Time of one step by working set and host backing, {place}");
-    Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
+    let id = format!("guest-{}", called(page));
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn first_touches(touches: &[FirstTouch]) -> Sheet {
         "KVM counted" => counters(&touch.kvm_stats, i64::to_string),
     ];
     let title = "First touch: time of one load from each page of 4K, in order";
-    Sheet::of(title, &fields, touches.iter())
+    Sheet::of(title, fields, touches.iter())
 }
 
 fn faults_per_page(touch: &FirstTouch) -> Option<String> {
@@ -54,7 +54,7 @@ fn operations(title: &str, operations: &[Operation]) -> Sheet {
         "how" => if operation.emulated { "emulated" } else { "by the CPU" },
         "KVM counted per operation" => counters(&operation.per_operation, |&count| number(count)),
     ];
-    let mut sheet = Sheet::of(title, &fields, operations.iter());
+    let mut sheet = Sheet::of(title, fields, operations.iter());
     for operation in operations {
         if let Some(why) = &operation.not_measured {
             sheet.note(format!("not measured: {}: {why}", operation.name));

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::kernelops::{KernelOps, Op, Point};
-use model::latency::Backed;
 use model::{Estimate, PageKind};
 
+use super::latency::backing;
 use crate::show::Show;
 use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or};
 
@@ -54,20 +54,12 @@ fn sheet(result: &KernelOps) -> Sheet {
     let names = columns![|op| Op; "operation" => op, "what it is" => op.what()];
     let times = workers
         .iter()
-        .flat_map(|&workers| columns![|op| Op; (format!("#{}", many(workers))) => cell(find(result, *op, workers)?)]);
+        .flat_map(|&workers| columns![|op| Op; (format!("#{}", counted(workers as usize, "worker"))) => cell(find(result, *op, workers)?)]);
     let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
-    let fields: Vec<_> = names.into_iter().chain(times).chain(counted).collect();
     let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
-    let mut sheet = Sheet::of(title, &fields, ops.into_iter());
+    let mut sheet = Sheet::of(title, names.into_iter().chain(times).chain(counted), ops.into_iter());
     notes(result).into_iter().for_each(|note| sheet.note(note));
     sheet
-}
-
-fn many(workers: u32) -> String {
-    match workers {
-        1 => "1 worker".to_owned(),
-        more => format!("{more} workers"),
-    }
 }
 
 fn cell(point: &Point) -> String {
@@ -104,27 +96,19 @@ fn counts(point: &Point) -> String {
 fn notes(result: &KernelOps) -> Vec<String> {
     let missing = result.points.iter().filter_map(|point| {
         let why = point.not_measured.as_deref()?;
-        Some(format!("not measured: {} by {}: {why}", point.op, many(point.workers)))
+        Some(format!(
+            "not measured: {} by {}: {why}",
+            point.op,
+            counted(point.workers as usize, "worker")
+        ))
     });
     let open = result.points.iter().any(|point| point.bound.is_some());
     let open = open.then(|| NOT_CONVERGED.to_owned());
-    let notes = missing.chain(open).chain(backing(result));
-    notes.chain([how(result)]).collect()
-}
-
-/// What smaps or PAGEMAP_SCAN prove, at the least. Reads of the page of zeros have no memory of their own.
-fn backing(result: &KernelOps) -> Option<String> {
+    // Reads of the page of zeros have no memory of their own.
     let measured = result.points.iter().filter(|point| point.ns.is_some());
-    let backed: Vec<&Backed> = measured.filter_map(|point| point.backing.as_ref()).collect();
-    let shares = backed.iter().filter_map(|backed| backed.got.share(backed.asked));
-    let least = shares.min_by(f64::total_cmp)?;
-    let proofs: BTreeSet<&str> = backed.iter().map(|backed| backed.proof.as_str()).collect();
-    let proofs: Vec<&str> = proofs.into_iter().collect();
-    Some(format!(
-        "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
-        number((least * 100.0).floor()),
-        proofs.join(", ")
-    ))
+    let backing = backing(measured.filter_map(|point| point.backing.as_ref()));
+    let notes = missing.chain(open).chain(backing);
+    notes.chain([how(result)]).collect()
 }
 
 fn how(result: &KernelOps) -> String {
@@ -186,7 +170,7 @@ fn crowding(result: &KernelOps) -> Option<String> {
     Some(format!(
         "By {} at the same time an operation takes {middle:.2}x as long as by one (median of {} operations; most: {worst}, \
          {ratio:.2}x).",
-        many(most),
+        counted(most as usize, "worker"),
         ratios.len()
     ))
 }

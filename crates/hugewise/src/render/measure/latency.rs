@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::latency::{Access, Latency, Pattern, Point, Stopped};
+use model::latency::{Access, Backed, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::gain::{Gain, gains};
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, columns, counted, limits, lines, number, or, or_empty};
+use draw::{
+    Along, Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or,
+    or_empty,
+};
 
 impl Show for Latency {
     fn title(&self) -> String {
@@ -87,12 +89,13 @@ fn kinds_of(points: &[&Point]) -> BTreeSet<PageKind> {
 fn sheet(latency: &Latency, view: View, wanted: impl Fn(Bytes) -> bool, is_whole: bool) -> Sheet {
     let points = points_of(latency, view);
     let mut sheet = table(&points, view, wanted);
-    for kind in kinds_of(&points) {
-        let own = own(&points, kind);
-        let backing = backing(&own).filter(|_| is_whole);
-        let notes = missing(&own).into_iter().chain(not_converged(&own)).chain(backing);
-        notes.for_each(|note| sheet.note(note));
+    missing(&points).into_iter().for_each(|note| sheet.note(note));
+    if points.iter().any(|point| point.bound.is_some()) {
+        sheet.note(NOT_CONVERGED);
     }
+    let measured = points.iter().filter(|point| point.ns.is_some());
+    let backing = backing(measured.map(|point| &point.backing)).filter(|_| is_whole);
+    backing.iter().for_each(|note| sheet.note(note));
     sheet
 }
 
@@ -111,10 +114,10 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
         };
         columns![|size| Bytes; (format!("#{kind}, ns")) => cell(at(*size)?)]
     });
-    let fields: Vec<_> = size.into_iter().chain(kinds).collect();
     let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
     let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % CI (core cycles)");
-    Sheet::of(&title, &fields, sizes.into_iter().filter(|&size| wanted(size)))
+    let wanted = sizes.into_iter().filter(|&size| wanted(size));
+    Sheet::of(&title, size.into_iter().chain(kinds), wanted)
 }
 
 /// How many medians an end of an interval may be away to be worth its digits.
@@ -126,17 +129,6 @@ fn cell(point: &Point) -> String {
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(cycles)) => format!("{} ({:.1}{})", spread(ns), cycles.median, disturbed(point)),
     }
-}
-
-/// Which points of one kind have a bound only.
-fn not_converged(points: &[&Point]) -> Option<String> {
-    let open: Vec<&&Point> = points.iter().filter(|point| point.bound.is_some()).collect();
-    let sizes: Vec<Bytes> = open.iter().map(|point| point.bytes).collect();
-    let kind = open.first()?.kind;
-    Some(format!(
-        "?: not converged within the budget: {kind} at {}; the time lies between these limits, which are no 95 % CI; give more time with --budget",
-        extent(&sizes)
-    ))
 }
 
 /// The cost without contention, if that differs.
@@ -168,19 +160,17 @@ pub fn spread(estimate: Estimate) -> String {
     format!("{median:.decimals$} ({} to {end})", number(low))
 }
 
-/// Why points of one kind were not measured: one sentence for each reason, with the sizes it holds for.
+/// Why points were not measured: one sentence for each kind and reason, with the sizes it holds for.
 fn missing(points: &[&Point]) -> Vec<String> {
-    let mut sizes: BTreeMap<&str, (PageKind, Vec<Bytes>)> = BTreeMap::new();
+    let mut sizes: BTreeMap<(PageKind, &str), Vec<Bytes>> = BTreeMap::new();
     for point in points {
         if let Some(why) = &point.not_measured {
-            let of = sizes.entry(why).or_insert((point.kind, Vec::new()));
-            of.1.push(point.bytes);
+            sizes.entry((point.kind, why)).or_default().push(point.bytes);
         }
     }
-    let sentence = |(why, (kind, sizes)): (&str, (PageKind, Vec<Bytes>))| {
-        format!("not obtained: {kind} at {}: {why}", extent(&sizes))
-    };
-    sizes.into_iter().map(sentence).collect()
+    let all = sizes.into_iter();
+    all.map(|((kind, why), sizes)| format!("not obtained: {kind} at {}: {why}", extent(&sizes)))
+        .collect()
 }
 
 /// `16K`, or `16K to 2G (35 sizes)`.
@@ -192,17 +182,16 @@ fn extent(sizes: &[Bytes]) -> String {
     }
 }
 
-/// The smallest share of one kind that kernel counters prove.
-fn backing(points: &[&Point]) -> Option<String> {
-    let measured: Vec<&&Point> = points.iter().filter(|point| point.ns.is_some()).collect();
-    let shares = measured.iter().filter_map(|point| point.backing.got.share(point.kind));
+/// What smaps or PAGEMAP_SCAN prove of measured memory, at the least.
+pub(super) fn backing<'a>(measured: impl Iterator<Item = &'a Backed>) -> Option<String> {
+    let measured: Vec<&Backed> = measured.collect();
+    let shares = measured.iter().filter_map(|backed| backed.got.share(backed.asked));
     let least = shares.min_by(f64::total_cmp)?;
-    let proofs: BTreeSet<&str> = measured.iter().map(|point| point.backing.proof.as_str()).collect();
+    let proofs: BTreeSet<&str> = measured.iter().map(|backed| backed.proof.as_str()).collect();
     let proofs: Vec<&str> = proofs.into_iter().collect();
-    let kind = measured.first()?.kind;
     Some(format!(
-        "backing: {kind}: at least {} % on {kind} at every size, proved by {}",
-        number(least * 100.0),
+        "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
+        number((least * 100.0).floor()),
         proofs.join(", ")
     ))
 }
@@ -237,7 +226,8 @@ fn curves(latency: &Latency, view: View) -> Figure {
         [measured, bounded]
     });
     let title = format!("Time of one step by working set: {pattern}, {access}");
-    Figure::by_working_set(format!("latency-{pattern}-{access}"), title, ("ns", Scale::Log), series)
+    let id = format!("latency-{pattern}-{access}");
+    Figure::new(id, title, Along::WorkingSet, ("ns", Scale::Log), series)
 }
 
 /// A point with a bound only stands at its upper limit.
@@ -268,34 +258,46 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
 
 fn savings(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
-    let all = gains(latency).into_iter();
-    let all: Vec<Gain> = all.filter(|gain| (gain.pattern, gain.access) == view).collect();
-    let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
-    let series = kinds.into_iter().map(|kind| {
-        let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
-        dots.sort_by_key(|dot| dot.at);
-        Series::of_kind(kind, dots)
+    let points = points_of(latency, view);
+    let base = |bytes: Bytes| {
+        points
+            .iter()
+            .find(|point| (point.kind, point.bytes) == (PageKind::Base, bytes))
+    };
+    let large = kinds_of(&points).into_iter().filter(|kind| kind.is_large());
+    let series = large.map(|kind| {
+        let own = own(&points, kind).into_iter();
+        Series::of_kind(
+            kind,
+            own.filter_map(|point| saving(point, base(point.bytes)?)).collect(),
+        )
     });
     let title = format!("Time saved against base pages: {pattern}, {access}");
     let y = ("% of the time on base pages, down to -100", Scale::Linear);
-    Figure::by_working_set(format!("gain-{pattern}-{access}"), title, y, series)
+    Figure::new(format!("gain-{pattern}-{access}"), title, Along::WorkingSet, y, series)
 }
 
 /// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.
 const LOWEST: f64 = -100.0;
 
-fn saving(gain: &Gain) -> Dot {
-    let value = gain.percent();
-    let interval = gain.interval();
-    let (low, high) = interval.unwrap_or((value, value));
-    let spread = interval.map(|(low, high)| format!("{} to {} %", number(low), number(high)));
+/// Time saved, in percent of the time on base pages, by the ratio of both visits in each round: its interval is never made of the
+/// ends of two others.
+fn saving(large: &Point, base: &Point) -> Option<Dot> {
+    let (fast, slow) = (large.ns?.median, base.ns?.median);
+    let saved = |ratio: f64| (1.0 - ratio) * 100.0;
+    let ratio = stats::ratio(&large.visits, &base.visits, 1);
+    let value = saved(ratio.map_or(fast / slow, |ratio| ratio.median));
+    let ends = ratio.map(|ratio| [saved(ratio.high), saved(ratio.low)]);
+    let spread = ends.map(|[low, high]| format!("{} to {} %", number(low), number(high)));
     let spread = or(spread, "no interval: the result holds fewer than two visits");
-    let [saved, large, base] = [value, gain.large.median, gain.base.median].map(number);
+    let [share, ns, base_ns] = [value, fast, slow].map(number);
     let tip = format!(
-        "{} at {}: {saved} % saved ({spread}): {large} ns instead of {base} ns",
-        gain.kind, gain.bytes
+        "{} at {}: {share} % saved ({spread}): {ns} ns instead of {base_ns} ns",
+        large.kind, large.bytes
     );
-    Dot::new(gain.bytes.0, [value, low, high].map(|end| end.max(LOWEST)), tip)
+    let [low, high] = ends.unwrap_or([value; 2]);
+    let drawn = [value, low, high].map(|end| end.max(LOWEST));
+    Some(Dot::new(large.bytes.0, drawn, tip))
 }
 
 #[cfg(test)]

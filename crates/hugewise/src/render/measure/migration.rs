@@ -8,7 +8,7 @@ use model::placement::Kind;
 
 use crate::render::prove::placement::kind_name;
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, limits, lines, number, or};
+use draw::{Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, limits, lines, number, or};
 
 impl Show for Migration {
     fn title(&self) -> String {
@@ -90,7 +90,7 @@ fn costs(migration: &Migration) -> Sheet {
         "#first pass there us" => median(point.moved_ns),
     ];
     let title = "Time that a move adds to the first pass over the memory";
-    let mut sheet = Sheet::of(title, &fields, migration.points.iter());
+    let mut sheet = Sheet::of(title, fields, migration.points.iter());
     for point in &migration.points {
         if let Some(why) = &point.not_measured {
             sheet.note(format!("{} to {}: {why}", point.bytes, kind_name(point.kind)));
@@ -118,7 +118,7 @@ fn calls(migration: &Migration) -> Sheet {
         "between CPUs" => moves.pairs.iter().map(|[one, two]| format!("{one} and {two}")).collect::<Vec<_>>().join("; "),
     ];
     let title = "Time of the call that moves (sched_setaffinity)";
-    let mut sheet = Sheet::of(title, &fields, migration.kinds.iter());
+    let mut sheet = Sheet::of(title, fields, migration.kinds.iter());
     sheet.note(
         "the scheduler moves waiting threads without this call; it has to wake the other CPU, as the scheduler does",
     );
@@ -130,12 +130,8 @@ fn curves(migration: &Migration) -> Figure {
         let dots = of(migration, moves.kind).filter_map(dot).collect();
         Series::line(kind_name(moves.kind), *tone, dots)
     });
-    Figure::by_working_set(
-        "migration-cost",
-        "Time that a move adds, by the memory that the thread uses",
-        ("us", Scale::Log),
-        series,
-    )
+    let title = "Time that a move adds, by the memory that the thread uses";
+    Figure::new("migration-cost", title, Along::WorkingSet, ("us", Scale::Log), series)
 }
 
 fn dot(point: &Point) -> Option<Dot> {
@@ -148,11 +144,8 @@ fn dot(point: &Point) -> Option<Dot> {
         interval(point.cost_ns),
         point.moves
     );
-    Some(Dot::new(
-        point.bytes.0,
-        [cost.median, cost.low, cost.high].map(|ns| ns / 1e3),
-        tip,
-    ))
+    let drawn = [cost.median, cost.low, cost.high].map(|ns| ns / 1e3);
+    Some(Dot::new(point.bytes.0, drawn, tip))
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Sharing, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
+use super::latency::spread;
 use crate::show::Show;
-use draw::{Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
+use draw::{Along, Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
 
 impl Show for Tlb {
     fn title(&self) -> String {
@@ -64,7 +65,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
         "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
-    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter());
+    let mut sheet = Sheet::of(title, fields, tlb.levels.iter());
     for level in &tlb.levels {
         if let Some(why) = &level.not_told {
             sheet.note(format!("{} level {}: {why}", level.kind, level.level));
@@ -90,18 +91,13 @@ fn others(tlb: &Tlb, level: &Level) -> String {
     tlb.known.iter().filter(said).map(say).collect::<Vec<_>>().join(", ")
 }
 
-fn spread(estimate: Estimate) -> String {
-    let half = (estimate.high - estimate.low) / 2.0;
-    format!("{:.1} ± {half:.1}", estimate.median)
-}
-
 fn walks(tlb: &Tlb) -> Sheet {
     let fields = columns![|walk| &Walk;
         "pages" => walk.kind, "#pages touched" => walk.pages, "#their entries" => walk.entry_bytes,
         "#added cycles" => cost(walk, walk.cycles), "#added ns" => cost(walk, walk.ns),
     ];
     let title = "Page-table walks, by where the page-table entries are";
-    let mut sheet = Sheet::of(title, &fields, tlb.walks.iter());
+    let mut sheet = Sheet::of(title, fields, tlb.walks.iter());
     if !tlb.walks.is_empty() {
         sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
     }
@@ -122,7 +118,7 @@ fn sharing(tlb: &Tlb) -> Sheet {
         "entries are" => or(sharing.shared.map(|is| if is { "shared" } else { "separate" }), "unknown"),
         "evidence" => sharing.evidence,
     ];
-    Sheet::of("What page kinds share", &fields, tlb.sharing.iter())
+    Sheet::of("What page kinds share", fields, tlb.sharing.iter())
 }
 
 fn how(tlb: &Tlb) -> Sheet {
@@ -149,7 +145,7 @@ fn curves(tlb: &Tlb) -> Figure {
     let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
         marks: tlb.levels.iter().filter_map(knee).collect(),
-        ..Figure::by_working_set("tlb-pages", title, ("cycles", Scale::Log), series)
+        ..Figure::new("tlb-pages", title, Along::WorkingSet, ("cycles", Scale::Log), series)
     }
 }
 

@@ -8,7 +8,7 @@ use predict::{Calibration, Observed, Prediction, Row};
 use translation::Mode;
 use translation::study::{Range, Sensitivity, Setting};
 
-use super::simulate::{bytes, machine, name, number, percent, unknown};
+use super::simulate::{bytes, machine, missed, name, number, percent, unknown, walked};
 use crate::show::Show;
 use draw::{Lines, Sheet, columns, counted, lines};
 
@@ -31,16 +31,12 @@ impl Show for Prediction {
         let fields = columns![|row| &Row;
             mode => row.setting.mode.name(), guest_page_bytes => row.setting.guest_page.0,
             host_page_bytes => bytes(row.setting.host_page), l1_miss_rate => row.miss_rates.first()?,
-            walk_rate => walked(row), saves => row.saves.middle, saves_low => row.saves.low,
+            walk_rate => walked(&row.miss_rates), saves => row.saves.middle, saves_low => row.saves.low,
             saves_high => row.saves.high, relative_time => row.relative.middle, relative_time_low => row.relative.low,
             relative_time_high => row.relative.high, huge_share_percent => row.setting.share?,
         ];
         lines(fields, self.rows.iter())
     }
-}
-
-fn walked(row: &Row) -> f64 {
-    row.miss_rates.last().copied().unwrap_or(1.0)
 }
 
 /// What was measured, and how near the curve comes to it.
@@ -51,7 +47,7 @@ fn calibration(calibration: &Calibration) -> Sheet {
     ];
     let runs = calibration.observed.iter().zip(&calibration.fitted);
     let title = format!("Measured here, against base pages ({})", calibration.base);
-    let mut sheet = Sheet::of(&title, &fields, runs);
+    let mut sheet = Sheet::of(&title, fields, runs);
     let Range { low, middle, high } = calibration.slope;
     let [low, middle, high] = [low, middle, high].map(number);
     sheet.note(format!(
@@ -66,13 +62,13 @@ fn savings(prediction: &Prediction) -> Sheet {
     let rows = prediction.rows.iter().map(|row| (row, arm(base, row.setting)));
     let fields = columns![|(row, arm)| (&Row, &str);
         "setting" => row.setting, "arm of compare" => arm,
-        "#L1 misses, %" => percent(row.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(row)),
+        "#L1 misses, %" => percent(missed(&row.miss_rates)), "#walks, %" => percent(walked(&row.miss_rates)),
         "#saves, %" => percents(saves(row)?.middle),
         "range" => saves(row).map(|Range { low, high, .. }| format!("{} to {}", percents(low), percents(high)))?,
         "#time" => format!("{:.2}", row.relative.middle),
         "range of time" => format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
     ];
-    let mut sheet = Sheet::of(&prediction.title(), &fields, rows);
+    let mut sheet = Sheet::of(&prediction.title(), fields, rows);
     notes(prediction, &mut sheet);
     sheet
 }
@@ -90,16 +86,10 @@ fn percents(share: f64) -> String {
 
 /// What `compare` measures of it here: natively, unless runs here are known to be in a virtual machine.
 fn arm(base: Setting, setting: Setting) -> &'static str {
-    let Setting {
-        mode,
-        guest_page,
-        host_page,
-        share,
-    } = setting;
-    if (mode, host_page) != (base.mode, base.host_page) || share.is_some() {
+    if (setting.mode, setting.host_page) != (base.mode, base.host_page) || setting.share.is_some() {
         return "";
     }
-    match guest_page {
+    match setting.guest_page {
         Bytes(4096) => "base",
         Bytes(0x20_0000) => "thp, hugetlb-2M",
         Bytes(0x4000_0000) => "hugetlb-1G",

@@ -5,7 +5,7 @@ use translation::reach::{Cover, Reach};
 
 use crate::results::ReachTable;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, lines, without_zeros};
+use draw::{Lines, Sheet, columns, lines, pairs, without_zeros};
 
 impl Show for ReachTable {
     fn title(&self) -> String {
@@ -21,9 +21,7 @@ impl Show for ReachTable {
             page_bytes => row.page.0, entries => row.entries, reach_bytes => row.reach.0,
             working_set_bytes => cover.working_set.0, share => cover.share,
         ];
-        let rows = self.rows.iter();
-        let covers = rows.flat_map(|row| row.covers.iter().map(move |cover| (row, cover)));
-        lines(fields, covers)
+        lines(fields, pairs(&self.rows, |row| &row.covers))
     }
 }
 
@@ -37,8 +35,7 @@ fn sheet(table: &ReachTable) -> Sheet {
         let head = format!("#% of {}", cover.working_set.exact());
         columns![|row| &Reach; (head) => significant(row.covers.get(place)?.share * 100.0)]
     });
-    let fields: Vec<_> = fields.into_iter().chain(shares).collect();
-    let mut sheet = Sheet::of("TLB reach", &fields, table.rows.iter());
+    let mut sheet = Sheet::of("TLB reach", fields.into_iter().chain(shares), table.rows.iter());
     sheet.note(
         "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
     );

@@ -8,7 +8,7 @@ use translation::study::{Case, MachineFacts, PageEntries, Published, Range, Simu
 
 use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
-use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or};
+use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or, pairs};
 
 impl Show for Simulation {
     fn title(&self) -> String {
@@ -39,7 +39,7 @@ impl Show for Simulation {
             working_set_bytes => bytes(case.working_set), mode => case.setting.mode.name(),
             guest_page_bytes => case.setting.guest_page.0, host_page_bytes => bytes(case.setting.host_page),
             entry_bytes => case.entry.0, reach_bytes => case.reach.0, accesses => case.accesses,
-            l1_miss_rate => case.miss_rates.first()?, walk_rate => walked(case),
+            l1_miss_rate => case.miss_rates.first()?, walk_rate => walked(&case.miss_rates),
             references_per_access => case.references.middle, references_per_access_low => case.references.low,
             references_per_access_high => case.references.high, data_cycles => case.cycles.data.middle,
             tlb_cycles => case.cycles.tlb.middle, walk_cycles => case.cycles.walks.middle,
@@ -51,8 +51,14 @@ impl Show for Simulation {
     }
 }
 
-fn walked(case: &Case) -> f64 {
-    case.miss_rates.last().copied().unwrap_or(1.0)
+/// The share of accesses that miss in every TLB, which are all where there is none.
+pub(super) fn walked(miss_rates: &[f64]) -> f64 {
+    miss_rates.last().copied().unwrap_or(1.0)
+}
+
+/// The share that misses in the first one.
+pub(super) fn missed(miss_rates: &[f64]) -> f64 {
+    miss_rates.first().copied().unwrap_or(1.0)
 }
 
 fn cases(simulation: &Simulation) -> Sheet {
@@ -60,7 +66,7 @@ fn cases(simulation: &Simulation) -> Sheet {
     let (has_exits, has_shootdowns) = (has(|case| case.exits.total() > 0), has(|case| case.shootdowns > 0));
     let fields = columns![|case| &Case;
         "memory" => or(case.working_set, "trace"), "setting" => case.setting, "#reach" => case.reach,
-        "#L1 misses, %" => percent(case.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(case)),
+        "#L1 misses, %" => percent(missed(&case.miss_rates)), "#walks, %" => percent(walked(&case.miss_rates)),
         "#entries read" => number(case.references_per_walk.middle), "#data" => number(case.cycles.data.middle),
         "#TLB" => number(case.cycles.tlb.middle), "#walk" => number(case.cycles.walks.middle),
         "#exits" => number(case.cycles.exits.middle), "#shootdowns" => number(case.cycles.shootdowns.middle),
@@ -72,8 +78,8 @@ fn cases(simulation: &Simulation) -> Sheet {
         _ => true,
     };
     let fields: Vec<Field<'_, &Case>> = fields.into_iter().filter(is_shown).collect();
-    let mut sheet = Sheet::of(&simulation.title(), &fields, simulation.cases.iter());
     let time = fields.iter().position(|field| field.head.as_deref() == Some("#time"));
+    let mut sheet = Sheet::of(&simulation.title(), fields, simulation.cases.iter());
     for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
         sheet.shades.extend(time.map(|column| ((row, column), shade)));
@@ -111,14 +117,10 @@ fn notes(simulation: &Simulation, sheet: &mut Sheet) {
 
 /// By how much each unknown alone moves any time, the largest first.
 fn effects(simulation: &Simulation) -> Vec<String> {
-    let all = simulation
-        .cases
-        .iter()
-        .flat_map(|case| case.sensitivity.iter().map(move |alone| (case, alone)));
+    let all = || pairs(&simulation.cases, |case| &case.sensitivity);
     let mut largest: Vec<(f64, String)> = Vec::new();
     for sweep in &simulation.unknown {
-        let most = all
-            .clone()
+        let most = all()
             .filter(|(_, alone)| alone.unknown == sweep.unknown)
             .max_by(|(_, one), (_, other)| (one.high - one.low).total_cmp(&(other.high - other.low)));
         if let Some((case, alone)) = most {
@@ -145,9 +147,8 @@ pub(super) fn machine(facts: &MachineFacts) -> Sheet {
             entries => entries.to_string(),
         }]
     });
-    let fields: Vec<_> = page.into_iter().chain(levels).collect();
     let title = format!("TLB entries for loads: {}", facts.id);
-    let mut sheet = Sheet::of(&title, &fields, facts.entries.iter());
+    let mut sheet = Sheet::of(&title, page.into_iter().chain(levels), facts.entries.iter());
     for reading in &facts.readings {
         sheet.note(format!("assumed: {}", assumption(*reading)));
     }
@@ -175,7 +176,7 @@ pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
         "#high" => number(sweep.values.high),
     ];
     let title = "Not published for this machine, and therefore swept";
-    let mut sheet = Sheet::of(title, &fields, swept.iter());
+    let mut sheet = Sheet::of(title, fields, swept.iter());
     sheet.note("a TOML file for --machine sets what you know: see the how-to page on simulation");
     sheet
 }
@@ -188,7 +189,7 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
         "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, exact),
         "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];
-    let mut sheet = Sheet::of("Published and simulated", &fields, rows.iter());
+    let mut sheet = Sheet::of("Published and simulated", fields, rows.iter());
     let mut sources: Vec<&str> = Vec::new();
     for row in rows {
         if !sources.contains(&row.source.as_str()) {

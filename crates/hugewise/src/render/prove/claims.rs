@@ -3,7 +3,7 @@
 use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines};
+use draw::{Lines, Sheet, columns, counted, lines, pairs};
 
 impl Show for Claims {
     fn title(&self) -> String {
@@ -18,11 +18,8 @@ impl Show for Claims {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sources: Vec<&str> = self.claims.iter().map(|claim| claim.source.as_str()).collect();
-        sources.dedup();
-        let of = |source: &str| sheet(source, self.claims.iter().filter(|claim| claim.source == source));
-        let all = sources.into_iter().map(of);
-        all.chain([places(self)]).collect()
+        let by_source = self.claims.chunk_by(|one, next| one.source == next.source);
+        by_source.map(sheet).chain([places(self)]).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -32,23 +29,13 @@ impl Show for Claims {
             how => here.how.name(), by => here.by, low => here.value?[0], high => here.value?[1],
             verdict => here.verdict.name(), why => here.why,
         ];
-        let pairs = self
-            .claims
-            .iter()
-            .flat_map(|claim| claim.here.iter().map(move |here| (claim, here)));
-        lines(fields, pairs)
+        lines(fields, pairs(&self.claims, |claim| &claim.here))
     }
 }
 
 fn headline(claims: &Claims, how: How) -> String {
-    let all = || {
-        claims
-            .claims
-            .iter()
-            .flat_map(|claim| &claim.here)
-            .filter(|here| here.how == how)
-    };
-    let count = |verdict: Verdict| all().filter(|here| here.verdict == verdict).count();
+    let all = || pairs(&claims.claims, |claim| &claim.here).filter(|(_, here)| here.how == how);
+    let count = |verdict: Verdict| all().filter(|(_, here)| here.verdict == verdict).count();
     let [agree, differ, others] = Verdict::ALL.map(count);
     let title = match how {
         How::Measured => "Measured",
@@ -61,29 +48,26 @@ fn headline(claims: &Claims, how: How) -> String {
     format!("{title}: {agree} agree, {differ} differ, {others} cannot be compared.")
 }
 
-fn sheet<'a>(source: &str, claims: impl Iterator<Item = &'a Claim>) -> Sheet {
-    let mut sheet = Sheet::new(source, ["claim", "published", "here", "how", "verdict", "reason"]);
-    for claim in claims {
-        for (number, here) in claim.here.iter().enumerate() {
-            let (what, published) = match number {
-                0 => (claim.what.as_str(), published(claim)),
-                _ => ("", String::new()),
-            };
-            let how = match here.by.as_str() {
-                "" => here.how.name().to_owned(),
-                by => format!("{}: {by}", here.how.name()),
-            };
-            sheet.row([
-                what,
-                &published,
-                &value(claim, here),
-                &how,
-                here.verdict.name(),
-                &here.why,
-            ]);
-        }
+/// Claims of one publication.
+fn sheet(claims: &[Claim]) -> Sheet {
+    let fields = columns![|(claim, here)| (&Claim, &Counterpart);
+        "claim" => first(claim, here)?.what, "published" => published(first(claim, here)?), "here" => value(claim, here),
+        "how" => how(here), "verdict" => here.verdict.name(), "reason" => here.why,
+    ];
+    Sheet::of(&claims[0].source, fields, pairs(claims, |claim| &claim.here))
+}
+
+/// The claim beside its first counterpart; beside the others it is not repeated.
+fn first<'a>(claim: &'a Claim, here: &Counterpart) -> Option<&'a Claim> {
+    let is_first = claim.here.first().is_some_and(|first| std::ptr::eq(first, here));
+    is_first.then_some(claim)
+}
+
+fn how(here: &Counterpart) -> String {
+    match here.by.as_str() {
+        "" => here.how.name().to_owned(),
+        by => format!("{}: {by}", here.how.name()),
     }
-    sheet
 }
 
 /// A number stands with its unit, a trend with what is counted: more `% less` response time is less of it.
@@ -123,7 +107,7 @@ fn places(claims: &Claims) -> Sheet {
         "id" => claim.id, "claim" => claim.what, "place" => claim.place, "quantity" => claim.measure.quantity,
         "of" => claim.measure.of, "machine" => claim.machine,
     ];
-    let mut sheet = Sheet::of("Where it is published", &fields, claims.claims.iter());
+    let mut sheet = Sheet::of("Where it is published", fields, claims.claims.iter());
     sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
     sheet.note("a range that is wider than the figure is large decides nothing");
     sheet

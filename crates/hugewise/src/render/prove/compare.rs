@@ -20,7 +20,7 @@ use model::{Backing, Estimate, Reading};
 use crate::show::{self, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
-use draw::{Figure, Lines, Look, Sheet, columns, counted, lines, or, or_empty};
+use draw::{Figure, Lines, Look, Sheet, columns, counted, lines, or, or_empty, pairs};
 pub(crate) use why::why;
 
 impl Show for Compare {
@@ -38,11 +38,7 @@ impl Show for Compare {
         let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
         let parts = self.parts.iter().map(parts::sentence);
         let sizes = sizes::headline(self).into_iter();
-        sizes
-            .chain(verdicts)
-            .chain(parts)
-            .chain(inplace::controls(self))
-            .collect()
+        sizes.chain(verdicts).chain(parts).collect()
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -77,8 +73,7 @@ impl Show for Compare {
             arm => arm.name, turn => run.turn, block => run.block, again => run.again,
             counts => run.left_out.is_none(), metric => name, value => value,
         ];
-        let arms = self.arms.iter();
-        let runs = arms.flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+        let runs = pairs(&self.arms, |arm| &arm.runs);
         lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
     }
 }
@@ -161,7 +156,7 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         (arm, judged)
     });
     let title = format!("{metric}, gain over {}", reference(compare));
-    let mut sheet = Sheet::of(&title, &fields, rows);
+    let mut sheet = Sheet::of(&title, fields, rows);
     if compare.controls.first() == Some(control) {
         notes(compare, &mut sheet);
     }
@@ -298,8 +293,7 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
         columns![|arm| &Arm; (format!("#{name}")) => or(median_of(arm, name), "-")]
     });
     let title = format!("{title}, medians of the {}s", compare.design.method.turn());
-    let fields: Vec<_> = arm.into_iter().chain(metrics).collect();
-    Sheet::of(&title, &fields, compare.arms.iter())
+    Sheet::of(&title, arm.into_iter().chain(metrics), compare.arms.iter())
 }
 
 /// A run of an arm, and one of its values by name.

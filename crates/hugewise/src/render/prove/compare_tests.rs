@@ -184,9 +184,6 @@ fn the_chart_has_every_run_in_its_turn_and_the_median_of_each_arm() {
         figure.series[0].dots[3].tip,
         "base, run 6: 1.010 s; block 2, the reference's second; 100.0 % of the memory on base pages"
     );
-    let numbers = figure.numbers.as_ref().expect("a table");
-    assert_eq!(numbers.rows.len(), 18);
-    assert_eq!(numbers.rows[1][..4], ["2", "thp", "1", "750 ms"]);
 }
 
 #[test]
@@ -275,7 +272,7 @@ fn a_comparison_in_place_says_what_its_slices_and_flips_were_and_how_the_process
     let look = Look::plain(200);
     let text = in_place().text(look).replace('\n', " ");
     for part in [
-        "base against itself in wall: -1.0 % (-1.5 % to -0.4 %).",
+        "-1.0 % (-1.5 % to -0.4 %)",
         "slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of threads `worker`",
         "anon memory; every look is before or after a slice, never within",
         "every piece has the pages back that it had, after 0.5 s: first base 1G, now base 1G",

@@ -1,18 +1,14 @@
-//! The experiments of publications: a page for each, and the table that separates heaps from pages.
+//! The experiments of publications: what was published beside what was measured, then each experiment by itself.
 
-mod matrix;
-
-use self::matrix::Collections;
-
-use model::compare::{Arm, Compare, Judged, Verdict};
+use model::Bytes;
+use model::compare::{Compare, Judged, Verdict};
 use model::gc::GcLog;
-use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
-use model::{Bytes, compare::Metric};
+use model::suite::{Lack, Listed, Outcome, Page, Suite, SuiteList};
 
 use super::compare::{gain, gains};
 use crate::render::measure::tlb;
 use crate::show::{self, Show};
-use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or};
+use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or, pairs};
 
 impl Show for Suite {
     fn title(&self) -> String {
@@ -27,20 +23,8 @@ impl Show for Suite {
         host.into_iter().chain(self.pages.iter().map(headline)).collect()
     }
 
-    fn lead(&self) -> Option<Sheet> {
-        let fields = columns![|page| &Page;
-            "experiment" => page.experiment.name, "published" => page.experiment.figure(), "measured here" => measured(page),
-        ];
-        let mut sheet = Sheet::of("Published and measured", &fields, self.pages.iter());
-        sheet.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
-        Some(sheet)
-    }
-
     fn sheets(&self) -> Vec<Sheet> {
-        matrix::sheet(self)
-            .into_iter()
-            .chain(self.pages.iter().flat_map(sheets))
-            .collect()
+        self.blocks().into_iter().filter_map(Block::sheet).collect()
     }
 
     /// Without the charts: the tables say the same in less room.
@@ -49,17 +33,23 @@ impl Show for Suite {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        self.pages.iter().filter_map(figure).collect()
+        self.blocks().into_iter().filter_map(Block::figure).collect()
     }
 
-    /// Page by page: its tables, and then its chart.
+    /// All experiments in one table; then for each its tables, and its chart.
     fn blocks(&self) -> Vec<Block> {
+        let fields = columns![|page| &Page;
+            "experiment" => page.experiment.name, "published" => page.experiment.figure(), "measured here" => measured(page),
+        ];
+        let mut all = Sheet::of("Published and measured", fields, self.pages.iter());
+        all.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
         let page = |page: &Page| -> Vec<Block> {
             let sheets = sheets(page).into_iter().map(Block::Sheet);
             sheets.chain(figure(page).map(Block::Figure)).collect()
         };
-        let matrix = matrix::sheet(self).into_iter().map(Block::Sheet);
-        matrix.chain(self.pages.iter().flat_map(page)).collect()
+        std::iter::once(Block::Sheet(all))
+            .chain(self.pages.iter().flat_map(page))
+            .collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -69,9 +59,8 @@ impl Show for Suite {
             high => judged.high?, p => judged.p?, pairs => judged.pairs, verdict => judged.verdict.name(),
             published => page.experiment.figure(), source => page.experiment.published.as_ref()?.source,
         ];
-        let verdicts = self.pages.iter().flat_map(|page| {
-            let verdicts = page.compare().into_iter().flat_map(|compare| &compare.verdicts);
-            verdicts.map(move |judged| (page, judged))
+        let verdicts = pairs(&self.pages, |page| {
+            page.compare().into_iter().flat_map(|compare| &compare.verdicts)
         });
         lines(fields, verdicts)
     }
@@ -104,7 +93,7 @@ impl Show for SuiteList {
             "experiment" => listed.experiment.name, "arms" => listed.experiment.arms.join(","),
             "#time" => minutes(listed.seconds), "missing" => missing(&listed.lacking, ", "), "~what" => listed.experiment.title,
         ];
-        vec![Sheet::of("Experiments", &fields, self.experiments.iter())]
+        vec![Sheet::of("Experiments", fields, self.experiments.iter())]
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -167,70 +156,53 @@ fn verdict(compare: &Compare, judged: &Judged) -> String {
 fn sheets(page: &Page) -> Vec<Sheet> {
     let mut all = vec![facts(page)];
     if let Some(compare) = page.compare() {
-        // The verdicts, the first strip of runs, and how the arms came about.
-        let controls = compare.controls.len();
         let named = |mut sheet: Sheet| {
             sheet.title = format!("{}: {}", page.experiment.name, sheet.title);
             sheet
         };
-        all.extend(compare.sheets().into_iter().take(2 * controls + 1).map(named));
-        all.extend(processes(page, compare));
+        all.extend(compare.sheets().into_iter().map(named));
     }
     all.extend(collections(page));
     all
 }
 
 fn facts(page: &Page) -> Sheet {
-    let Experiment {
-        name,
-        title,
-        workload,
-        published,
-        differs,
-        notice,
-        ..
-    } = &page.experiment;
-    let mut sheet = Sheet::new(&format!("{name}: {title}"), ["what", "figure"]);
-    if let Some(published) = published {
+    let experiment = &page.experiment;
+    let title = format!("{}: {}", experiment.name, experiment.title);
+    let mut sheet = Sheet::new(&title, ["what", "figure"]);
+    if let Some(published) = &experiment.published {
         sheet.row(["published", &published.figure]);
         sheet.row(["source", &published.source]);
     }
     sheet.row(["measured here", &measured(page)]);
-    differs.iter().for_each(|why| sheet.row(["why they may differ", why]));
-    notice.iter().for_each(|notice| sheet.row(["note", notice]));
-    sheet.row(["workload", &format!("hugewise compare --workload {workload}")]);
+    let differs = experiment.differs.iter();
+    differs.for_each(|why| sheet.row(["why they may differ", why]));
+    experiment.notice.iter().for_each(|notice| sheet.row(["note", notice]));
+    let workload = format!("hugewise compare --workload {}", experiment.workload);
+    sheet.row(["workload", &workload]);
     sheet.row(["time", &minutes(page.seconds)]);
     sheet
 }
 
-/// What a workload of many processes is made of, where its forks were counted.
-fn processes(page: &Page, compare: &Compare) -> Option<Sheet> {
-    let fields = columns![|arm| &Arm;
-        "arm" => arm.name, "#forks" => whole(arm, "forks"), "#execs" => whole(arm, "execs"),
-        "#faults" => whole(arm, Metric::Faults.name()), "#CPU, s" => or(cpu(arm).map(|cpu| format!("{cpu:.2}")), "?"),
-        "#system share, %" => or(system_percent(arm).map(|share| format!("{share:.0}")), "?"),
-    ];
-    let has = compare.arms.iter().any(|arm| !arm.values("forks").is_empty());
-    let title = format!("{}: processes", page.experiment.name);
-    let mut sheet = Sheet::of(&title, &fields, compare.arms.iter());
-    sheet.note("medians of the runs, of all processes of a run together");
-    has.then_some(sheet)
+/// Sums of the logs of some runs.
+struct Collections {
+    each_run: f64,
+    pause_ms: f64,
+    /// None where the collector does not log it.
+    cpu_ms: Option<f64>,
 }
 
-fn median(arm: &Arm, metric: &str) -> Option<f64> {
-    stats::median(&arm.values(metric))
-}
-
-fn whole(arm: &Arm, metric: &str) -> String {
-    or(median(arm, metric).map(|value| format!("{value:.0}")), "?")
-}
-
-fn cpu(arm: &Arm) -> Option<f64> {
-    median(arm, Metric::Cpu.name())
-}
-
-fn system_percent(arm: &Arm) -> Option<f64> {
-    Some(100.0 * median(arm, Metric::System.name())? / cpu(arm)?)
+impl Collections {
+    fn of(logs: &[GcLog]) -> Self {
+        let collections: u64 = logs.iter().map(|log| log.collections).sum();
+        let each = collections.max(1) as f64;
+        let cpu: Option<f64> = logs.iter().map(|log| log.cpu_seconds).sum();
+        Self {
+            each_run: collections as f64 / logs.len().max(1) as f64,
+            pause_ms: logs.iter().map(|log| log.pause_seconds).sum::<f64>() * 1e3 / each,
+            cpu_ms: cpu.map(|seconds| seconds * 1e3 / each),
+        }
+    }
 }
 
 /// What the collectors' logs say.
@@ -247,7 +219,7 @@ fn collections(page: &Page) -> Option<Sheet> {
     };
     let title = format!("{}: garbage collections", page.experiment.name);
     let sums = logged().map(|(arm, logs)| (arm, logs, Collections::of(logs)));
-    let mut sheet = Sheet::of(&title, &fields, sums);
+    let mut sheet = Sheet::of(&title, fields, sums);
     for (arm, logs) in logged() {
         let warnings = logs.iter().find(|log| !log.warnings.is_empty());
         for warning in warnings.iter().flat_map(|log| &log.warnings) {

@@ -1,4 +1,4 @@
-//! The report of the suite: every outcome has its words, and a heap's collections stand beside its pages.
+//! The report of the suite: every outcome has its words, and a heap has its collections.
 
 use std::collections::BTreeMap;
 
@@ -41,15 +41,6 @@ fn page(name: &str, workload: &str, outcome: Outcome) -> Page {
 
 fn compared() -> Outcome {
     let mut compare = compare(Verdict::Better);
-    for arm in &mut compare.arms {
-        for run in &mut arm.runs {
-            run.metrics.extend([
-                ("forks".to_owned(), 180.0),
-                ("execs".to_owned(), 240.0),
-                ("collections".to_owned(), 2.5),
-            ]);
-        }
-    }
     compare.verdicts[0].metric = "work".to_owned();
     let mutator = Judged {
         metric: "mutator".to_owned(),
@@ -101,72 +92,25 @@ fn every_outcome_says_what_came_of_it_beside_what_was_published() {
         "8 % more",
         "A paper (2008)",
         "Another machine.",
-        "180", // forks
+        "a: Kernel counters",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
 
 #[test]
-fn heaps_stand_beside_pages_with_their_collections() {
-    let of_heap = |heap: &str, collections: u64| {
-        let mut page = page(&format!("jbb-{heap}"), &format!("jbb:heap={heap},gc=G1"), compared());
-        let log = GcLog {
-            collections,
-            pauses: collections,
-            pause_seconds: 0.01 * collections as f64,
-            cpu_seconds: None,
-            ..GcLog::default()
-        };
-        page.gc.insert("thp".to_owned(), vec![log.clone(), log]);
-        page
+fn collections_are_means_over_the_runs_and_their_collections() {
+    let mut page = page("jbb-1g", "jbb:heap=1g,gc=G1", compared());
+    let log = GcLog {
+        collections: 30,
+        pauses: 30,
+        pause_seconds: 0.3,
+        cpu_seconds: None,
+        ..GcLog::default()
     };
-    let one = Suite {
-        host: None,
-        pages: vec![of_heap("1g", 30)],
-    };
-    assert!(!text(one.clone()).contains("Heaps by pages"), "one heap is no table");
-    let two = Suite {
-        pages: vec![of_heap("1g", 30), of_heap("4g", 5)],
-        ..one
-    };
-    let sheet = super::matrix::sheet(&two).expect("a table");
-    assert_eq!(sheet.rows.len(), 4);
-    let thp = sheet
-        .rows
-        .iter()
-        .find(|row| row[1] == "4G" && row[4] == "thp")
-        .expect("a row");
-    assert_eq!(thp[2..4], ["G1".to_owned(), "8".to_owned()]);
-    assert_eq!(
-        thp[5..],
-        [
-            "-",
-            "+34.0 % (+31.0 % to +36.0 %)",
-            "+10.0 % (+5.0 % to +16.0 %)",
-            "2.50",
-            "10.0",
-            "?"
-        ]
-        .map(str::to_owned)
-    );
-    let shop = Suite {
-        pages: vec![
-            page("ejb-1g", "ejb:heap=1g", compared()),
-            page("d", "graph:size=1", compared()),
-        ],
-        ..two.clone()
-    };
-    assert_eq!(super::matrix::sheet(&shop), None, "one heap of a server");
-    let shops = Suite {
-        pages: ["1g", "4g"]
-            .map(|heap| page(heap, &format!("ejb:heap={heap}"), compared()))
-            .to_vec(),
-        ..two.clone()
-    };
-    let shops = super::matrix::sheet(&shops).expect("a table");
-    assert_eq!(shops.rows[0][..4], ["ejb", "1G", "Parallel", "-"].map(str::to_owned));
-    assert!(text(two).contains("Heaps by pages"));
+    page.gc.insert("thp".to_owned(), vec![log.clone(), log]);
+    let sheet = super::collections(&page).expect("a table");
+    assert_eq!(sheet.rows, [["thp", "2", "30.0", "10.0", "not logged", "?"]]);
 }
 
 #[test]

@@ -66,13 +66,13 @@ impl Show for Doctor {
 
 /// Errors and warnings in one table: what they cost and the first thing to do.
 pub fn overview(doctor: &Doctor) -> Sheet {
-    let mut sheet = Sheet::new("Findings", ["severity", "id", "first thing to do", "what it costs"]);
+    let fields = columns![|finding| &Finding;
+        "severity" => finding.severity, "id" => finding.id, "first thing to do" => finding.fix.first()?,
+        "what it costs" => finding.consequence,
+    ];
     let findings = doctor.diagnosis.findings.iter();
     let loud = findings.filter(|finding| finding.severity >= Severity::Warning);
-    for finding in loud.clone().take(MOST) {
-        let fix = finding.fix.first().map_or("", String::as_str);
-        sheet.row([&finding.severity.to_string(), &finding.id, fix, &finding.consequence]);
-    }
+    let mut sheet = Sheet::of("Findings", fields, loud.clone().take(MOST));
     let more = loud.count().saturating_sub(MOST);
     if more > 0 {
         sheet.note(format!("and {more} more: hugewise doctor"));

@@ -20,11 +20,8 @@ impl Doctor {
                 counted(self.rules, "rule")
             );
         }
-        let partly = match self.diagnosis.partly.len() {
-            0 => String::new(),
-            1 => ", 1 was judged in part".to_owned(),
-            count => format!(", {count} were judged in part"),
-        };
+        let partly = self.diagnosis.partly.len();
+        let partly = or_empty((partly > 0).then(|| format!(", {partly} judged in part")));
         let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
         let faults = match errors + warnings {
             0 if self.files_unread > 0 => "No fault found in the rest".to_owned(),

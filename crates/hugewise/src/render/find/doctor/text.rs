@@ -34,10 +34,12 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let files: String = files.chain(not_read).collect();
     let verdict = look.painted(verdict.trim_end(), Style::new().bold()) + "\n" + &files;
     let findings = doctor.diagnosis.findings.iter().map(|found| finding(found, look));
-    let more = if doctor.is_verbose {
-        all_unjudged(doctor, look)
-    } else {
-        hints(doctor, look)
+    let [not, partly] = [&doctor.diagnosis.not_judged, &doctor.diagnosis.partly];
+    let lists = [("not judged", not), ("judged in part", partly)].into_iter();
+    let lists = lists.filter_map(|(what, list)| unjudged(what, list, doctor.rules, look));
+    let more: Vec<String> = match doctor.is_verbose {
+        true => lists.collect(),
+        false => hints(doctor, look).into_iter().collect(),
     };
     let parts = [verdict].into_iter().chain(findings).chain(more);
     parts.collect::<Vec<_>>().join("\n")
@@ -51,16 +53,6 @@ fn hints(doctor: &Doctor, look: Look) -> Option<String> {
     let hints = not.into_iter().chain(found);
     let hints: String = hints.map(|hint| wrapped(hint, look.width)).collect();
     (!hints.is_empty()).then_some(hints)
-}
-
-fn all_unjudged(doctor: &Doctor, look: Look) -> Option<String> {
-    let [not, partly] = [&doctor.diagnosis.not_judged, &doctor.diagnosis.partly];
-    let lists = [("not judged", not), ("judged in part", partly)];
-    let lists = lists
-        .into_iter()
-        .filter_map(|(what, list)| unjudged(what, list, doctor.rules, look));
-    let lists: Vec<String> = lists.collect();
-    (!lists.is_empty()).then(|| lists.join("\n"))
 }
 
 /// Every rule there is, a line each.

@@ -12,19 +12,14 @@ use draw::{counted, or, or_empty};
 pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
     let fact = |label: &str, text: String| (label.to_owned(), text);
     let parts = usage.parts.iter();
-    let parts = parts.map(|part| {
-        (
-            title(part.what).to_owned(),
-            in_numbers(part) + &of_processes(usage, part),
-        )
-    });
+    let parts = parts.map(|part| fact(title(part.what), in_numbers(part) + &of_processes(usage, part)));
     let asked = usage.of_process.as_ref().map(|process| {
         let backing = match &process.backing {
             Reading::Known(backing) => format!("{} without shared memory: {}", backing.total(), mixed(backing)),
             Reading::Unread(why) => format!("could not be read: {why}"),
         };
-        (
-            format!("process {}", process.pid),
+        fact(
+            &format!("process {}", process.pid),
             format!("{}, {backing}", process.name),
         )
     });
@@ -32,7 +27,7 @@ pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
     let resident = resident.map(|text| fact("resident", text));
     let code = usage.mapped.as_ref().and_then(code).map(|text| fact("code", text));
     let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
-    let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
+    let pools = pools.map(|one| fact(&format!("{} pool", one.page), pool(one)));
     let why = usage.why.iter().enumerate();
     let label = |number| match (number, usage.in_use) {
         (0, InUse::Yes) => "but",
@@ -68,11 +63,8 @@ fn of_processes(usage: &Usage, part: &Part) -> String {
 /// `PostgreSQL, postgres (4711) and 5 more processes`.
 pub(super) fn name(usage: &Usage) -> String {
     let program = or_empty(usage.program.as_ref().map(|program| format!("{program}, ")));
-    let others = match usage.others {
-        0 => String::new(),
-        1 => " and 1 more process".to_owned(),
-        others => format!(" and {others} more processes"),
-    };
+    let others = (usage.others > 0).then(|| format!(" and {}", counted(usage.others as usize, "more process")));
+    let others = or_empty(others);
     format!("{program}{} ({}){others}", usage.name, usage.pid)
 }
 
@@ -85,11 +77,8 @@ fn short(usage: &Usage) -> String {
     let what = usage.parts.first().map_or("its memory", |part| title(part.what));
     let kinds = or_empty(usage.parts.first().map(kinds));
     let denied = usage.parts.first().is_some_and(|part| part.backing.unread().is_some());
-    match (usage.in_use, usage.hugetlb) {
-        (InUse::Yes, Some(bytes)) if denied => {
-            return format!("yes: {bytes} is backed by hugetlb pages; what backs the rest takes root to read");
-        }
-        _ => {}
+    if let (InUse::Yes, Some(bytes), true) = (usage.in_use, usage.hugetlb, denied) {
+        return format!("yes: {bytes} is backed by hugetlb pages; what backs the rest takes root to read");
     }
     match usage.in_use {
         InUse::Yes => format!("yes: {what} is backed by {kinds}"),

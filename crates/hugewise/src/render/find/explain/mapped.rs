@@ -41,7 +41,7 @@ pub(super) fn sheet(mapped: &Mapped) -> Sheet {
         "#resident" => file.backing.total(), "#huge" => percent(&file.backing), "why not" => file.why.map(Reason::short)?,
         "file" => file.file.as_ref()?,
     ];
-    let mut sheet = Sheet::of("Mapped files and code", &fields, mapped.largest.iter());
+    let mut sheet = Sheet::of("Mapped files and code", fields, mapped.largest.iter());
     let notes: BTreeSet<String> = mapped.largest.iter().filter_map(|file| note(file, mapped)).collect();
     notes.into_iter().for_each(|note| sheet.note(note));
     sheet

@@ -13,7 +13,7 @@ use self::next::next;
 use self::parts::title;
 use crate::results::Explain;
 use crate::show::{Show, wrapped};
-use draw::{Field, Lines, Look, Sheet, columns, layout::behind, lines, printable};
+use draw::{Field, Lines, Look, Sheet, columns, layout::behind, lines, pairs, printable};
 
 impl Show for Explain {
     fn title(&self) -> String {
@@ -35,12 +35,8 @@ impl Show for Explain {
     }
 
     fn csv(&self) -> Lines<'_> {
-        lines(fields(), self.programs.iter().flat_map(parts))
+        lines(fields(), pairs(&self.programs, |usage| &usage.parts))
     }
-}
-
-fn parts(usage: &Usage) -> impl Iterator<Item = (&Usage, &Part)> {
-    usage.parts.iter().map(move |part| (usage, part))
 }
 
 fn fields<'a>() -> [Field<'a, (&'a Usage, &'a Part)>; 12] {

@@ -5,7 +5,7 @@ use model::{Bytes, Reading};
 
 use super::cells::{amount, by_kind, kinds_in_words, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
-use draw::{Lines, Sheet, columns, lines, or, processes};
+use draw::{Lines, Sheet, columns, counted, lines, or, or_empty};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
@@ -21,8 +21,8 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
         .into_iter()
         .chain(by_kind(&groups.groups, |group| Some(&group.totals.backing)));
     let missed = missed.into_iter().filter(|_| asked);
-    let fields: Vec<_> = fields.chain(huge).chain(missed).chain(last).collect();
-    let mut sheet = Sheet::of(&format!("Page kinds by {}", groups.by), &fields, groups.groups.iter());
+    let fields = fields.chain(huge).chain(missed).chain(last);
+    let mut sheet = Sheet::of(&format!("Page kinds by {}", groups.by), fields, groups.groups.iter());
     if groups.by == "cgroup" {
         sheet.note("a control group counts those below it too");
     }
@@ -53,41 +53,22 @@ pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
     lines(fields, groups.groups.iter())
 }
 
-pub(super) fn nodes(title: &str, nodes: &Reading<Vec<NodePages>>) -> Sheet {
-    let mut sheet = nodes_sheet(title, &["#node"]);
-    match nodes {
-        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
-        Reading::Known(nodes) => nodes.iter().for_each(|node| sheet.row(node_cells(node))),
+/// Where the pages of each process lie; nothing where that was not asked for.
+pub(super) fn nodes(rows: &[ProcessRow]) -> Option<Sheet> {
+    let fields = columns![|(row, node)| (&ProcessRow, &NodePages);
+        "#pid" => row.pages.pid, "name" => row.pages.name, "#node" => node.node, "#resident" => node.total(),
+        "backing" => kinds_in_words(&node.backing), "#base or thp" => amount(node.base_or_thp),
+    ];
+    let asked = rows.iter().filter_map(|row| Some((row, row.nodes.as_ref()?)));
+    let known = asked.clone().flat_map(|(row, nodes)| {
+        let nodes = nodes.known().into_iter().flatten();
+        nodes.map(move |node| (row, node))
+    });
+    let mut sheet = Sheet::of("NUMA nodes", fields, known);
+    for (row, why) in asked.clone().filter_map(|(row, nodes)| Some((row, nodes.unread()?))) {
+        sheet.note(format!("{} ({}): not known: {why}", row.pages.name, row.pages.pid));
     }
-    sheet
-}
-
-pub(super) fn nodes_of_all(rows: &[ProcessRow]) -> Sheet {
-    let mut sheet = nodes_sheet("NUMA nodes", &["#pid", "name", "#node"]);
-    for row in rows {
-        let who = [row.pages.pid.to_string(), row.pages.name.clone()];
-        match &row.nodes {
-            Some(Reading::Known(nodes)) => nodes
-                .iter()
-                .for_each(|node| sheet.row(who.iter().cloned().chain(node_cells(node)))),
-            Some(Reading::Unread(why)) => sheet.note(format!("{} ({}): not known: {why}", who[1], who[0])),
-            None => {}
-        }
-    }
-    sheet
-}
-
-fn nodes_sheet(title: &str, first: &[&str]) -> Sheet {
-    Sheet::new(title, first.iter().chain(&["#resident", "backing", "#base or thp"]))
-}
-
-fn node_cells(node: &NodePages) -> [String; 4] {
-    [
-        node.node.to_string(),
-        node.total().to_string(),
-        kinds_in_words(&node.backing),
-        amount(node.base_or_thp),
-    ]
+    (asked.count() > 0).then_some(sheet)
 }
 
 /// Holders of pages of a pool that no process maps; empty if there are none.
@@ -110,7 +91,7 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
         "name" => holder.name, "#bytes" => holder.bytes, "#page" => or(holder.page.map(Bytes::exact), "?"),
         "#uid" => holder.uid, "#pid" => holder.pid?,
     ];
-    let mut sheet = Sheet::of("Pool pages that no process maps", &fields, held.holders.iter());
+    let mut sheet = Sheet::of("Pool pages that no process maps", fields, held.holders.iter());
     sheet.note(held_note(held));
     if held.holders.iter().any(|holder| !holder.sure) {
         sheet.note(
@@ -121,13 +102,11 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
 }
 
 fn held_note(held: &Held) -> String {
-    let denied = match held.denied {
-        0 => String::new(),
-        denied => {
-            let denied = processes(denied);
-            format!("; the mappings of {denied} could not be read, and may hold some of it")
-        }
-    };
+    let denied = (held.denied > 0).then(|| {
+        let denied = counted(held.denied as usize, "process");
+        format!("; the mappings of {denied} could not be read, and may hold some of it")
+    });
+    let denied = or_empty(denied);
     format!("{} of {} in use in pools{denied}", held.total(), held.used)
 }
 

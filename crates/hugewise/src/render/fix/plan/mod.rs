@@ -45,7 +45,7 @@ impl Show for Plan {
 }
 
 fn sheet(plan: &Plan) -> Sheet {
-    let mut sheet = Sheet::of(&plan.title(), &fields(), plan.changes.iter());
+    let mut sheet = Sheet::of(&plan.title(), fields(), plan.changes.iter());
     plan.notes.iter().for_each(|note| sheet.note(note));
     sheet
 }

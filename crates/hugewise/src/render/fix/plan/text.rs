@@ -50,11 +50,9 @@ fn totals(plan: &Plan) -> String {
 fn block(number: usize, change: &Change, look: Look) -> String {
     let target = printable(&change.target.to_string());
     let head = format!("{}: {target} [{}]", change.layer, change.id);
-    let numbers = std::iter::once(format!("{number:>2}")).chain(std::iter::repeat("  ".to_owned()));
-    let head = numbers.zip(folded(&head, usize::from(look.width).saturating_sub(3)));
-    let head = head
-        .map(|(number, line)| look.painted(format!("{number} {line}"), Style::new().bold()) + "\n")
-        .collect();
+    let head = folded(&head, usize::from(look.width).saturating_sub(3));
+    let head = behind(&format!("{number:>2}"), 3, head);
+    let head = look.painted(head.trim_end(), Style::new().bold()) + "\n";
     let others = change.also_written_by.iter();
     let others = others.map(|other| entry("also set", other, look));
     let risks = risks(&change.risk);

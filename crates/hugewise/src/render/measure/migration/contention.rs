@@ -8,7 +8,8 @@ use draw::{Sheet, columns, number, or};
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
 pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
-    pairs(migration).into_iter().map(|of| matrix(&of)).collect()
+    let pairs = migration.contention.chunk_by(|one, next| one.cpus == next.cpus);
+    pairs.map(matrix).collect()
 }
 
 /// In reports: each case with its interval and its A/A.
@@ -22,22 +23,10 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
         "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
     ];
     let title = "Throughput of a CPU beside another at work, as a share of that alone";
-    Some(Sheet::of(title, &fields, migration.contention.iter()))
+    Some(Sheet::of(title, fields, migration.contention.iter()))
 }
 
-/// The cases of each pair of CPUs, in order.
-fn pairs(migration: &Migration) -> Vec<Vec<&Contention>> {
-    let mut pairs: Vec<Vec<&Contention>> = Vec::new();
-    for case in &migration.contention {
-        match pairs.iter_mut().find(|pair| pair[0].cpus == case.cpus) {
-            Some(pair) => pair.push(case),
-            None => pairs.push(vec![case]),
-        }
-    }
-    pairs
-}
-
-fn matrix(cases: &[&Contention]) -> Sheet {
+fn matrix(cases: &[Contention]) -> Sheet {
     let is_there = |mix: &Mix| cases.iter().any(|case| case.beside == *mix);
     let beside: Vec<Mix> = Mix::ALL.into_iter().filter(is_there).collect();
     let [one, two] = cases[0].cpus;
@@ -51,11 +40,10 @@ fn matrix(cases: &[&Contention]) -> Sheet {
     let shares = beside.iter().flat_map(|&beside| {
         columns![|mix| Mix; (format!("#{}", name(beside))) => median(case(*mix, beside).and_then(|case| case.share))]
     });
-    let fields: Vec<_> = work.into_iter().chain(shares).collect();
     let at_work = Mix::ALL
         .into_iter()
         .filter(|mix| cases.iter().any(|case| case.mix == *mix));
-    let mut sheet = Sheet::of(&title, &fields, at_work);
+    let mut sheet = Sheet::of(&title, work.into_iter().chain(shares), at_work);
     let farthest = |share: Estimate| (share.median - share.low).max(share.high - share.median);
     let widest = cases.iter().filter_map(|case| case.share.map(farthest));
     let widest = widest.fold(0.0, f64::max);

@@ -8,7 +8,7 @@ use translation::study::Range;
 
 use super::simulate::published;
 use crate::show::Show;
-use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, without_zeros};
+use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, pairs, without_zeros};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
@@ -65,11 +65,7 @@ impl Show for HostMemory {
             swapped_out_bytes => sample.swapped[0].0, swapped_in_bytes => sample.swapped[1].0,
             lost => sample.lost.middle, lost_low => sample.lost.low, lost_high => sample.lost.high,
         ];
-        let samples = self
-            .outcomes
-            .iter()
-            .flat_map(|outcome| outcome.samples.iter().map(move |sample| (outcome, sample)));
-        lines(fields, samples)
+        lines(fields, pairs(&self.outcomes, |outcome| &outcome.samples))
     }
 }
 
@@ -123,7 +119,7 @@ fn policies(result: &HostMemory) -> Sheet {
         "#compressed" => outcome.totals.compressed, "#swapped out" => outcome.totals.swapped_out,
         "#in" => outcome.totals.swapped_in, "#lost, %" => has_losses.then(|| percent(outcome.totals.lost))?,
     ];
-    let mut sheet = Sheet::of(&title, &fields, result.outcomes.iter());
+    let mut sheet = Sheet::of(&title, fields, result.outcomes.iter());
     sheet.note(
         "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
@@ -141,7 +137,7 @@ fn memory(result: &HostMemory) -> Sheet {
     ];
     let ends = result.outcomes.iter();
     let ends = ends.filter_map(|outcome| Some((outcome, outcome.samples.last()?)));
-    Sheet::of("Guest memory at the end, by what is behind it", &fields, ends)
+    Sheet::of("Guest memory at the end, by what is behind it", fields, ends)
 }
 
 /// `soft 12, hard 3`.
@@ -161,7 +157,7 @@ fn machines(outcome: &Outcome, most: usize) -> Sheet {
         "#compressed" => vm.amounts.compressed, "#swapped" => vm.amounts.swapped,
         "~#untouched" => vm.amounts.untouched, "#lost, %" => percent(vm.lost),
     ];
-    let mut sheet = Sheet::of("Machines at the end", &fields, outcome.vms.iter().take(most));
+    let mut sheet = Sheet::of("Machines at the end", fields, outcome.vms.iter().take(most));
     if outcome.vms.len() > most {
         sheet.note(format!("and {} more: --json has all", outcome.vms.len() - most));
     }
@@ -183,7 +179,7 @@ fn translation(result: &HostMemory) -> Sheet {
         "#huge pages, %" => percent(cost.large), "#1 GiB pages, %" => percent(cost.giant),
     ];
     let title = "Part of the CPU time that translation takes, by what backs the active memory";
-    let mut sheet = Sheet::of(title, &fields, result.translation.iter());
+    let mut sheet = Sheet::of(title, fields, result.translation.iter());
     sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
     sheet
 }

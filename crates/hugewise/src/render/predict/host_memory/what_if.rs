@@ -48,7 +48,7 @@ pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
         "#swapped out and in" => sizes(kept(row)?.swapped),
         "#lost, %" => percent(kept(row).filter(|_| has_lost)?.lost),
     ];
-    let mut sheet = Sheet::of("What if", &fields, advice.rows.iter());
+    let mut sheet = Sheet::of("What if", fields, advice.rows.iter());
     for row in &advice.rows {
         if let Some(why) = &row.refused {
             sheet.note(format!("{}: not possible: {why}", change(row)));

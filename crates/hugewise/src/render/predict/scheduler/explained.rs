@@ -84,7 +84,7 @@ fn fits(explained: &Explained) -> Sheet {
         "#mean error, %" => number(row.mean_error_pct), "#largest, %" => number(row.max_error_pct),
     ];
     let title = "Explanations of the published tables, and what was fitted for them";
-    let mut sheet = Sheet::of(title, &fields, explained.explanations.iter());
+    let mut sheet = Sheet::of(title, fields, explained.explanations.iter());
     sheet.note("usual costs, not fitted: a move to a sibling 30 us, to a core 1 ms, to a socket 1.5 ms; 35 % of the rate while the sibling is busy");
     sheet.note(format!("source: {}", explained.source));
     sheet
@@ -106,8 +106,7 @@ fn runs(explained: &Explained) -> Sheet {
         ]
     });
     let title = "Explained: throughput in operations a second, published and simulated";
-    let fields: Vec<_> = input.into_iter().chain(simulated).collect();
-    let mut sheet = Sheet::of(title, &fields, explained.runs.iter());
+    let mut sheet = Sheet::of(title, input.into_iter().chain(simulated), explained.runs.iter());
     sheet.note("fitted: throughput of that run is among what a parameter was chosen by; predicted: it is not");
     sheet.note("input: where the virtual CPUs were seen, and their CPU time; x3950 4x2 has its siblings off by the limit of 16 logical CPUs");
     sheet
@@ -119,7 +118,7 @@ fn shares(explained: &Explained) -> Sheet {
         "#sibling moves/s" => number(run.moves_per_s[0]), "#other/s" => number(run.moves_per_s[1..].iter().sum()),
     ];
     let title = "Shares of CPUs: an input, as they come out again";
-    let mut sheet = Sheet::of(title, &fields, explained.runs.iter());
+    let mut sheet = Sheet::of(title, fields, explained.runs.iter());
     sheet.note(format!(
         "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
         number(explained.share_error)
@@ -176,8 +175,7 @@ fn separating(explained: &Explained) -> Sheet {
         columns![|row| &Predicts; (head) => number(*row.simulated.get(place)?)]
     });
     let title = "Predicted: x3950 2x2 pinned to one node, placed by the policy alone";
-    let fields: Vec<_> = input.into_iter().chain(simulated).collect();
-    let mut sheet = Sheet::of(title, &fields, explained.separating.iter());
+    let mut sheet = Sheet::of(title, input.into_iter().chain(simulated), explained.separating.iter());
     sheet.note(format!(
         "input: the mean CPU time of all runs, and for esx-2.5.2 {}; nothing was fitted to these rows, but the published means are of runs \
          that the explanations were fitted to",

@@ -105,7 +105,7 @@ fn machines(schedule: &Schedule, most: usize) -> Sheet {
         "~#core/s" => number(vm.moves[1] as f64 / seconds), "~#socket/s" => number(vm.moves[2] as f64 / seconds),
         "~#node/s" => number(vm.moves[3] as f64 / seconds),
     ];
-    let mut sheet = Sheet::of(&title, &fields, schedule.vms.iter().take(most));
+    let mut sheet = Sheet::of(&title, fields, schedule.vms.iter().take(most));
     if schedule.vms.len() > most {
         sheet.note(format!("and {} more: --format csv has all", schedule.vms.len() - most));
     }
@@ -146,7 +146,7 @@ fn reservations(reservations: &[Reservation]) -> Sheet {
         "machine" => row.vm, "#needed, MHz" => row.needed_mhz, "#reserved, MHz" => row.reserved_mhz,
         "#cores free" => row.free_cores, "cores of its own" => granted(row.denied),
     ];
-    let mut sheet = Sheet::of("Latency sensitivity high", &fields, reservations.iter());
+    let mut sheet = Sheet::of("Latency sensitivity high", fields, reservations.iter());
     sheet.note("needed: virtual CPUs x MHz of a core; cores free: those of the host, less what it keeps for itself, less those given before");
     sheet
 }

@@ -3,7 +3,7 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
-use draw::{Lines, Sheet, columns, lines, or, or_empty};
+use draw::{Lines, Sheet, columns, lines, or, or_empty, pairs};
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {
@@ -13,9 +13,8 @@ pub(super) fn sheet(curves: &[Curve]) -> Sheet {
         let rate = |row: usize| curve.points.get(row)?.miss_rate.map(percent);
         columns![|row| usize; (format!("#{memory}by {}, %", curve.entry)) => or(rate(*row), "-")]
     });
-    let fields: Vec<_> = entries.into_iter().chain(rates).collect();
     let rows = curves.first().map_or(0, |curve| curve.points.len());
-    let mut sheet = Sheet::of("Misses by TLB entries", &fields, 0..rows);
+    let mut sheet = Sheet::of("Misses by TLB entries", entries.into_iter().chain(rates), 0..rows);
     sheet.note("accesses that miss in a fully associative TLB of so many entries with LRU replacement; invalidations are left out");
     let least = curves.iter().map(|curve| curve.followed).fold(1.0, f64::min);
     if least < 1.0 {
@@ -32,9 +31,5 @@ pub(super) fn csv(curves: &[Curve]) -> Lines<'_> {
         working_set_bytes => bytes(curve.working_set), entry_bytes => curve.entry.0, followed => curve.followed,
         entries => point.entries, miss_rate => point.miss_rate?,
     ];
-    let all = curves.iter();
-    lines(
-        fields,
-        all.flat_map(|curve| curve.points.iter().map(move |point| (curve, point))),
-    )
+    lines(fields, pairs(curves, |curve| &curve.points))
 }

@@ -5,39 +5,32 @@ use std::time::Duration;
 use model::compare::{Compare, Forecast, Visible};
 
 use super::events::minutes;
-use draw::Sheet;
+use draw::{Sheet, columns};
 
 /// The answer, in place of a verdict on a program compared with itself.
 pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
-    let Forecast {
-        metric,
-        smallest,
-        visible,
-        ..
-    } = forecast;
-    let seen = visible.first().map(|visible| {
-        let (time, effect) = (time(visible), visible.effect * 100.0);
+    let seen = forecast.visible.first().map(|visible| {
         format!(
-            "A comparison of {time} shows differences in {metric} from about {effect:.2} % on, as this machine is now."
+            "A comparison of {} shows differences in {} from about {:.2} % on, as this machine is now.",
+            time(visible),
+            forecast.metric,
+            visible.effect * 100.0
         )
     });
-    let asked = compare.design.smallest_effect * 100.0;
-    let needed = format!(
-        "To show {asked:.1} % takes about {} (--budget {}).",
-        time(smallest),
-        time(smallest)
-    );
+    let (asked, needed) = (compare.design.smallest_effect * 100.0, time(&forecast.smallest));
+    let needed = format!("To show {asked:.1} % takes about {needed} (--budget {needed}).");
     seen.into_iter().chain([needed]).collect()
 }
 
 /// What can be seen in which time.
 pub(super) fn sheet(forecast: &Forecast) -> Sheet {
     let title = format!("What can be seen in {}", forecast.metric);
-    let mut sheet = Sheet::new(&title, ["#time", "#blocks of runs", "#difference from"]);
-    for visible in forecast.visible.iter().chain([&forecast.smallest]) {
-        let effect = format!("{:.2} %", visible.effect * 100.0);
-        sheet.row([&time(visible), &visible.blocks.to_string(), &effect]);
-    }
+    let fields = columns![|visible| &Visible;
+        "#time" => time(visible), "#blocks of runs" => visible.blocks,
+        "#difference from" => format!("{:.2} %", visible.effect * 100.0),
+    ];
+    let all = forecast.visible.iter().chain([&forecast.smallest]);
+    let mut sheet = Sheet::of(&title, fields, all);
     sheet.note("found by four of five comparisons, if the machine stays as noisy as it was; a block is three runs");
     sheet
 }

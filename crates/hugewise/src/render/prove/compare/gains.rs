@@ -3,7 +3,7 @@
 use model::compare::{Compare, Judged};
 
 use super::amounts::{gain, reference};
-use draw::{Along, Dot, Figure, Scale, Series, Sheet, TONES, Tone, printable};
+use draw::{Along, Dot, Figure, Scale, Series, TONES, Tone, printable};
 
 /// No gain is below -100 %; one beyond this, or an interval that ends there, would flatten all others.
 const MOST: f64 = 300.0;
@@ -20,10 +20,8 @@ pub(crate) fn chart(compare: &Compare) -> Option<Figure> {
     });
     let series: Vec<Series> = rows.collect();
     let title = printable(&format!("Gain over {}, with 95 % intervals", reference(compare)));
-    (!series.is_empty()).then(|| Figure {
-        numbers: Some(numbers(&series)),
-        ..Figure::new("gains", title, Along::Gain, ("gain, %", Scale::Linear), series)
-    })
+    let y = ("gain, %", Scale::Linear);
+    (!series.is_empty()).then(|| Figure::new("gains", title, Along::Gain, y, series))
 }
 
 fn judged_row(compare: &Compare, judged: &Judged, tones: &[Tone]) -> Option<Series> {
@@ -40,10 +38,4 @@ fn row(name: &str, tone: Tone, [ratio, low, high]: [Option<f64>; 3]) -> Option<S
     let name = printable(&format!("{name}: {}", gain(ratio, low, high)));
     let dot = Dot::new(1, [ratio?, low?, high?].map(percent), name.clone());
     Some(Series::line(&name, tone, vec![dot]))
-}
-
-fn numbers(series: &[Series]) -> Sheet {
-    let mut sheet = Sheet::new("Gains", ["arm and metric, gain (95 % interval)"]);
-    series.iter().for_each(|series| sheet.row([&series.name]));
-    sheet
 }

@@ -1,9 +1,8 @@
-//! What a comparison in place has beyond one of whole runs: its slices in words, its control as a line, and its flips as a table.
+//! What a comparison in place has beyond one of whole runs: its slices in words, and its flips as a table.
 
-use model::compare::{Arm, Compare, Control, Flip, InPlace, Restored, Slice};
-use model::{Bytes, Reading};
+use model::Bytes;
+use model::compare::{Arm, Compare, Flip, InPlace, Restored, Slice};
 
-use super::amounts::{gain, reference};
 use crate::render::measure::kernelops::time;
 use draw::{Sheet, columns, or};
 
@@ -29,16 +28,6 @@ pub(super) fn slices(how: &InPlace) -> String {
     )
 }
 
-/// The comparison's own noise, a line for each metric.
-pub(super) fn controls(compare: &Compare) -> Vec<String> {
-    let control = |control: &Control| {
-        let noise = gain(control.ratio, control.low, control.high);
-        format!("{} against itself in {}: {noise}.", reference(compare), control.metric)
-    };
-    let is_in_place = compare.design.in_place.is_some();
-    compare.controls.iter().filter(|_| is_in_place).map(control).collect()
-}
-
 /// What each flip did, and what the kernel's counts say of it.
 pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
     compare.design.in_place.as_ref()?;
@@ -52,7 +41,7 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
         "#huge pages after it" => bytes(all, |slice| slice.large_after),
     ];
     let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
-    let mut sheet = Sheet::of("The flips, all of them outside of the slices", &fields, rows);
+    let mut sheet = Sheet::of("The flips, all of them outside of the slices", fields, rows);
     sheet
         .note("PMD ranges, and the machine's own counters in that time, are sums of all flips; huge pages are medians");
     if let Some(restored) = &compare.restored {
@@ -91,19 +80,12 @@ fn bytes(slices: &[&Slice], of: fn(&Slice) -> Option<Bytes>) -> String {
 }
 
 fn left(restored: &Restored) -> String {
-    let Restored {
-        before,
-        after,
-        wrong,
-        seconds,
-    } = restored;
-    let after = match after {
-        Reading::Known(backing) => backing.to_string(),
-        Reading::Unread(why) => why.to_string(),
-    };
-    let pieces = match wrong {
+    let pieces = match restored.wrong {
         0 => "every piece has the pages back that it had".to_owned(),
         wrong => format!("{wrong} pieces are not on the pages that they had"),
     };
-    format!("{pieces}, after {seconds:.1} s: first {before}, now {after}")
+    format!(
+        "{pieces}, after {:.1} s: first {}, now {}",
+        restored.seconds, restored.before, restored.after
+    )
 }

@@ -42,29 +42,17 @@ fn signed(seconds: f64) -> String {
 
 /// Where the two are even: user time goes on with the run, and what the kernel does at the first touch comes once.
 fn pays(parts: &Parts, even: Even) -> String {
-    let Even {
-        times,
-        low,
-        high,
-        cpu_seconds,
-    } = even;
-    let high = or(high.map(|high| format!("{high:.2}")), "unknown");
-    let length = format!(
-        "{times:.2} times the work of these runs (95 % CI {low:.2} to {high}), that is {} of CPU time of {}",
-        time(cpu_seconds),
+    let high = or(even.high.map(|high| format!("{high:.2}")), "unknown");
+    let than = if parts.user.sign() < 0 { "longer" } else { "shorter" };
+    format!(
+        " If the kernel's part comes once, at the start (first touch and zeroing of pages), {} pays in CPU time for runs {than} than {:.2} \
+         times the work of these runs (95 % CI {:.2} to {high}), that is {} of CPU time of {}.",
+        parts.arm,
+        even.times,
+        even.low,
+        time(even.cpu_seconds),
         parts.against
-    );
-    let arm = &parts.arm;
-    if parts.user.sign() < 0 {
-        format!(
-            " If the kernel's part comes once, at the start (first touch and zeroing of pages), {arm} pays in CPU time for runs \
-             longer than {length}."
-        )
-    } else {
-        format!(
-            " If the kernel's part comes once, at the start, {arm} pays in CPU time for runs shorter than {length}."
-        )
-    }
+    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::compare::{Arm, Compare, Ran, Run};
 use model::placement::Kind;
 
-use draw::{Sheet, number, or};
+use super::runs::ends;
+use draw::{Sheet, columns, number, or};
 
 /// Beyond so many CPUs a column for each says less than where most of the time was.
 const MOST_CPUS: usize = 16;
@@ -20,21 +21,24 @@ pub(super) fn sheet(compare: &Compare) -> Option<Sheet> {
         return None;
     }
     let kinds = kinds(rans());
-    let heads = ["arm".to_owned()]
-        .into_iter()
-        .chain(cpu_heads(&cpus))
-        .chain(kinds.iter().map(|&kind| format!("#{} moves", short(kind))))
-        .chain(["#waited %".to_owned()]);
-    let mut sheet = Sheet::new("Where the arms ran", heads);
-    for arm in &compare.arms {
-        let moves = kinds.iter().map(|&kind| median(arm, |run| moves(run, kind)));
-        let cells = [arm.name.clone()]
-            .into_iter()
-            .chain(cpu_cells(arm, &cpus))
-            .chain(moves)
-            .chain([range(arm, waited)]);
-        sheet.row(cells);
-    }
+    let is_many = cpus.len() > MOST_CPUS;
+    let arm = columns![|arm| &Arm; "arm" => arm.name];
+    let each = cpus
+        .iter()
+        .filter(|_| !is_many)
+        .flat_map(|cpu| columns![|arm| &Arm; (format!("#CPU {cpu} %")) => or(share(arm, *cpu).map(percent), "-")]);
+    let most = columns![|arm| &Arm;
+        "#CPU with most" => or(falling(arm).first().map(|(cpu, _)| *cpu), "-"),
+        "#% there" => or(falling(arm).first().map(|(_, share)| percent(*share)), "-"),
+        "#CPUs with 90 %" => or(enough(&falling(arm)), "-"),
+    ];
+    let most = most.into_iter().filter(|_| is_many);
+    let moved = kinds.iter().flat_map(
+        |&kind| columns![|arm| &Arm; (format!("#{} moves", short(kind))) => median(arm, |run| moves(run, kind))],
+    );
+    let wait = columns![|arm| &Arm; "#waited %" => range(arm, waited)];
+    let fields = arm.into_iter().chain(each).chain(most).chain(moved).chain(wait);
+    let mut sheet = Sheet::of("Where the arms ran", fields, compare.arms.iter());
     let turn = compare.design.method.turn();
     sheet.note(format!(
         "% = share of the CPU time, all {turn}s together; moves = moves from one CPU to another for each CPU second, by how far they go: \
@@ -62,37 +66,31 @@ fn kinds<'a>(rans: impl Iterator<Item = &'a Ran>) -> Vec<Kind> {
     kinds.filter(|&kind| has(kind)).collect()
 }
 
-fn cpu_heads(cpus: &BTreeSet<u32>) -> Vec<String> {
-    if cpus.len() <= MOST_CPUS {
-        return cpus.iter().map(|cpu| format!("#CPU {cpu} %")).collect();
-    }
-    let heads = ["#CPU with most", "#% there", "#CPUs with 90 %"];
-    heads.map(str::to_owned).to_vec()
+fn percent(share: f64) -> String {
+    number(share * 100.0)
 }
 
-fn cpu_cells(arm: &Arm, cpus: &BTreeSet<u32>) -> Vec<String> {
+/// The share of a CPU in the time of an arm; `None` where that is not known.
+fn share(arm: &Arm, cpu: u32) -> Option<f64> {
     let shares = shares(arm);
-    let percent = |share: f64| number(share * 100.0);
-    if shares.is_empty() {
-        return cpu_heads(cpus).iter().map(|_| "-".to_owned()).collect();
-    }
-    if cpus.len() <= MOST_CPUS {
-        let of = |cpu| shares.get(cpu).copied().unwrap_or_default();
-        return cpus.iter().map(|cpu| percent(of(cpu))).collect();
-    }
-    let mut falling: Vec<(u32, f64)> = shares.into_iter().collect();
+    (!shares.is_empty()).then(|| shares.get(&cpu).copied().unwrap_or_default())
+}
+
+/// CPUs with their shares, the largest first.
+fn falling(arm: &Arm) -> Vec<(u32, f64)> {
+    let mut falling: Vec<(u32, f64)> = shares(arm).into_iter().collect();
     falling.sort_by(|one, other| other.1.total_cmp(&one.1));
+    falling
+}
+
+/// How many of them have most of the time.
+fn enough(falling: &[(u32, f64)]) -> Option<usize> {
     let mut sum = 0.0;
-    let enough = falling.iter().position(|(_, share)| {
+    let is_enough = |(_, share): &(u32, f64)| {
         sum += share;
         sum >= MOSTLY
-    });
-    let (cpu, share) = falling[0];
-    vec![
-        cpu.to_string(),
-        percent(share),
-        (enough.unwrap_or(falling.len() - 1) + 1).to_string(),
-    ]
+    };
+    falling.iter().position(is_enough).map(|place| place + 1)
 }
 
 /// Where its runs ran, as far as that is known.
@@ -123,16 +121,11 @@ fn median(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
 /// From the least to the most: waits of short runs are all or nothing, and a median of those is a fact of none.
 fn range(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
     let values: Vec<f64> = arm.counted().filter_map(of).collect();
-    let ends = values
-        .iter()
-        .copied()
-        .min_by(f64::total_cmp)
-        .zip(values.iter().copied().max_by(f64::total_cmp));
-    let shown = ends.map(|(least, most)| (number(least), number(most)));
-    match shown {
-        None => "-".to_owned(),
-        Some((least, most)) if least == most => most,
-        Some((least, most)) => format!("{least} to {most}"),
+    let [least, most] = ends(&values).map(number);
+    match values.is_empty() {
+        true => "-".to_owned(),
+        false if least == most => most,
+        false => format!("{least} to {most}"),
     }
 }
 

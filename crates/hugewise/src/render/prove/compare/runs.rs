@@ -38,10 +38,7 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
         "Every {turn} by {metric}, with medians and their 95 % intervals"
     ));
     let y = (&*printable(&label), Scale::Close);
-    (!series.is_empty()).then(|| Figure {
-        numbers: Some(numbers(compare, metric)),
-        ..Figure::new(id, title, Along::Turns(turn), y, series)
-    })
+    (!series.is_empty()).then(|| Figure::new(id, title, Along::Turns(turn), y, series))
 }
 
 fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (size, turn): (f64, &str)) -> Option<Dot> {
@@ -78,19 +75,6 @@ fn left_out(why: LeftOut) -> &'static str {
         LeftOut::OtherFaults => "its page faults are unlike those of the proved runs",
         LeftOut::Unproved => "its pages are not proved",
     }
-}
-
-fn numbers(compare: &Compare, metric: &str) -> Sheet {
-    let turn = compare.design.method.turn();
-    let heads = [&format!("#{turn}"), "arm", "#block", &format!("#{metric}"), "its pages"];
-    let mut sheet = Sheet::new(&format!("Every {turn} by {metric}"), heads);
-    for (at, (index, run)) in (1..).zip(compare.in_time()) {
-        let arm = &compare.arms[index];
-        let measured = or(run.metrics.get(metric).map(|&measured| value(metric, measured)), "?");
-        let (at, block) = (at.to_string(), (run.block + 1).to_string());
-        sheet.row([&at, &arm.name, &block, &measured, &covered(arm, run)]);
-    }
-    sheet
 }
 
 /// What values are divided by on an axis, so that its labels are short, and the name of the axis.
@@ -135,7 +119,7 @@ pub(super) fn strips(compare: &Compare, metric: &str) -> Sheet {
     sheet
 }
 
-fn ends(values: &[f64]) -> [f64; 2] {
+pub(super) fn ends(values: &[f64]) -> [f64; 2] {
     let nothing = [f64::INFINITY, f64::NEG_INFINITY];
     let wider = |[low, high]: [f64; 2], &value: &f64| [low.min(value), high.max(value)];
     values.iter().fold(nothing, wider)

@@ -71,10 +71,7 @@ pub(crate) fn why(compare: &Compare, judged: &Judged) -> String {
 }
 
 fn few_starts(pairs: usize) -> String {
-    let started = match pairs {
-        1 => "once".to_owned(),
-        _ => format!("{pairs} times"),
-    };
+    let started = counted(pairs, "time");
     format!(
         "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes {LEAST} starts \
          (more time: --budget)"

@@ -4,7 +4,7 @@ use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, number, or, or_empty};
+use draw::{Lines, Sheet, columns, counted, lines, number, or, or_empty, pairs};
 
 impl Show for Check {
     fn title(&self) -> String {
@@ -38,9 +38,7 @@ impl Show for Check {
             mistake => mistake.mistake, pid => mistake.pid, name => mistake.name, cpus => list(&mistake.cpus),
             better => list(&mistake.better), fix_with => place(fix.with), fix => fix.line,
         ];
-        let mistakes = self.mistakes.iter();
-        let fixes = mistakes.flat_map(|mistake| mistake.fixes.iter().map(move |fix| (mistake, fix)));
-        lines(fields, fixes)
+        lines(fields, pairs(&self.mistakes, |mistake| &mistake.fixes))
     }
 }
 

@@ -32,24 +32,21 @@ impl Show for Diff {
             format!("#{first} ({runs})")
         };
         let [before, after] = self.sides.each_ref().map(side);
-        let heads = ["".to_owned(), before, after, "#ratio".to_owned(), "#95 % CI".to_owned()];
-        let mut sheet = Sheet::new(&self.title(), heads);
-        for part in &self.parts {
-            let [before, after] = part.values.map(|value| or(value.map(number), "?"));
-            let ratio = or(part.ratio.map(|ratio| factor(ratio.median)), "-");
-            let ends = |ratio: Estimate| format!("{} to {}", factor(ratio.low), factor(ratio.high));
-            let ends = or(interval(part).map(ends), "-");
-            let is_same_work = self.sides.iter().any(|side| side.work.is_empty());
-            sheet.row([name(part.what, is_same_work), &before, &after, &ratio, &ends]);
-        }
-        vec![sheet]
+        let is_same_work = self.sides.iter().any(|side| side.work.is_empty());
+        let ends = |ratio: Estimate| format!("{} to {}", factor(ratio.low), factor(ratio.high));
+        let fields = columns![|part| &Part;
+            "" => name(part.what, is_same_work), (before) => or(part.values[0].map(number), "?"),
+            (after) => or(part.values[1].map(number), "?"), "#ratio" => or(part.ratio.map(|ratio| factor(ratio.median)), "-"),
+            "#95 % CI" => or(interval(part).map(ends), "-"),
+        ];
+        vec![Sheet::of(&self.title(), fields, self.parts.iter())]
     }
 
     fn csv(&self) -> Lines<'_> {
         let fields = columns![|part| &Part;
             quantity => name(part.what, false), before => part.values[0]?, after => part.values[1]?,
-            ratio => part.ratio?.median, low => part.ratio.filter(|ratio| ratio.samples > 1)?.low,
-            high => part.ratio.filter(|ratio| ratio.samples > 1)?.high,
+            ratio => part.ratio?.median, low => interval(part)?.low,
+            high => interval(part)?.high,
         ];
         lines(fields, self.parts.iter())
     }

@@ -69,7 +69,7 @@ fn analysis(published: &Published) -> Sheet {
         "#operations for each %" => format!("{:.1}", run.per_cpu_pct),
         "#% on both siblings" => format!("{:.1}", run.sibling_pct),
     ];
-    let mut sheet = Sheet::of("Efficiency apart from residency", &fields, published.runs.iter());
+    let mut sheet = Sheet::of("Efficiency apart from residency", fields, published.runs.iter());
     NOTES.iter().for_each(|note| sheet.note(note));
     sheet
 }

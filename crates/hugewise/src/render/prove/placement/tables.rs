@@ -20,7 +20,7 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
     let is_large = recording.cpus.len() > MOST_CPUS;
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
     let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
-    let mut sheet = Sheet::of("Share of time on each CPU", &fields, shown.iter().copied());
+    let mut sheet = Sheet::of("Share of time on each CPU", fields, shown.iter().copied());
     let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
@@ -63,15 +63,12 @@ pub(super) fn rate(count: u64, recording: &Recording) -> f64 {
 }
 
 pub(super) fn moves(recording: &Recording) -> Sheet {
-    let mut sheet = Sheet::new("Moves from one CPU to another", ["to", "#moves", "#a second"]);
-    for (kind, count) in recording.total.migrations.each() {
-        if kind == Kind::Unknown && count == 0 {
-            continue;
-        }
-        let rate = number(rate(count, recording));
-        sheet.row([kind_name(kind), &count.to_string(), &rate]);
-    }
-    sheet
+    let fields = columns![|(kind, count)| (Kind, u64);
+        "to" => kind_name(*kind), "#moves" => count, "#a second" => number(rate(*count, recording)),
+    ];
+    let all = recording.total.migrations.each().into_iter();
+    let shown = all.filter(|(kind, count)| *kind != Kind::Unknown || *count > 0);
+    Sheet::of("Moves from one CPU to another", fields, shown)
 }
 
 /// How far a move went, in words.
@@ -95,7 +92,7 @@ pub(super) fn threads(recording: &Recording, most: usize) -> Sheet {
         "#preempted" => or(thread.tally.preemptions, "?"), "#then waited ms" => ms(thread.tally.preempted_s),
         "#on run queues ms" => ms(thread.tally.queued_s),
     ];
-    let mut sheet = Sheet::of("Threads", &fields, recording.threads.iter().take(most));
+    let mut sheet = Sheet::of("Threads", fields, recording.threads.iter().take(most));
     let more = recording.threads.len().saturating_sub(most) as u64 + recording.others;
     if more > 0 {
         let more = counted(more as usize, "thread");
