@@ -6,7 +6,6 @@ use core::ops::Range;
 
 pub(crate) const BASE_PAGE: usize = preload_abi::Kind::Base.page();
 
-pub(crate) const PROT_NONE: c_int = 0;
 pub(crate) const PROT_RW: c_int = 3;
 
 pub(crate) const MAP_SHARED: c_int = 0x01;
@@ -36,7 +35,6 @@ pub(crate) const MADV_MERGEABLE: c_int = 12;
 pub(crate) const MADV_DODUMP: c_int = 17;
 pub(crate) const MADV_HUGEPAGE: c_int = 14;
 pub(crate) const MADV_NOHUGEPAGE: c_int = 15;
-pub(crate) const MADV_WIPEONFORK: c_int = 18;
 pub(crate) const MADV_COLD: c_int = 20;
 pub(crate) const MADV_PAGEOUT: c_int = 21;
 pub(crate) const MADV_POPULATE_WRITE: c_int = 23;

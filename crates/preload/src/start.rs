@@ -1,81 +1,50 @@
-//! The first use: finds the shared page, before constructors if a hook runs that early, and notices a fork.
+//! The first use: finds the shared page, before constructors if a hook runs that early.
 
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use preload_abi::{BYTES, Kind, MAGIC, VARIABLE, WORDS, at};
 
 use crate::frames;
-use crate::linux::{self, MADV_WIPEONFORK, MAP_SHARED, Request};
+use crate::linux::{self, MAP_SHARED, Request};
 use crate::orders::Orders;
 use crate::quick;
 
-const NEW: u8 = 0;
-const STARTING: u8 = 1;
-const ACTIVE: u8 = 2;
-const OFF: u8 = 3;
-
-static STAGE: AtomicU8 = AtomicU8::new(NEW);
-/// A word that the kernel sets to zero in a forked child.
-static COUNTED: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+/// Was it looked for?
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// The shared page; null without orders, or before they are known.
+static PAGE: AtomicPtr<[AtomicU64; WORDS]> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The orders, or nothing: none were given, or another thread is just reading them. No thread waits for another here.
+#[cold]
+#[inline(never)]
 pub(crate) fn orders() -> Option<Orders> {
-    match STAGE.load(Ordering::Acquire) {
-        ACTIVE => {}
-        NEW => start(),
-        _ => return None,
+    if !BEGUN.load(Ordering::Acquire) {
+        start();
     }
-    let orders = quick::orders()?;
-    count_process(orders);
-    Some(orders)
-}
-
-/// Once per process, forked ones included.
-fn count_process(orders: Orders) {
-    // SAFETY: null, or a mapped word, which stays for as long as the process.
-    let Some(counted) = (unsafe { COUNTED.load(Ordering::Acquire).as_ref() }) else {
-        return;
-    };
-    if counted.load(Ordering::Relaxed) == 0 && counted.swap(1, Ordering::Relaxed) == 0 {
-        orders.add(at::PROCESSES, 1);
-    }
+    // SAFETY: null, or the mapped page, which stays for as long as the process.
+    unsafe { PAGE.load(Ordering::Acquire).as_ref() }.map(Orders)
 }
 
 fn start() {
-    let first = STAGE.compare_exchange(NEW, STARTING, Ordering::AcqRel, Ordering::Acquire);
-    if first.is_err() {
+    if BEGUN.swap(true, Ordering::AcqRel) {
         return;
     }
     let Some(environment) = environment() else {
         // Too early: the C library does not know it yet either.
-        STAGE.store(NEW, Ordering::Release);
+        BEGUN.store(false, Ordering::Release);
         return;
     };
     let found = named(environment).and_then(find);
-    found.into_iter().for_each(prepare);
-    quick::begin(found);
-    STAGE.store(if found.is_some() { ACTIVE } else { OFF }, Ordering::Release);
-}
-
-fn prepare(orders: Orders) {
-    for kind in orders.kinds() {
+    for kind in found.into_iter().flat_map(Orders::kinds) {
         if let Kind::Hugetlb(shift) = kind {
             frames::track(shift);
         }
     }
-    // SAFETY: new memory, and advice about it.
-    let word = unsafe {
-        linux::mmap(&Request::anonymous(linux::BASE_PAGE)).and_then(|word| {
-            linux::madvise(word, linux::BASE_PAGE, MADV_WIPEONFORK)?;
-            Ok(word)
-        })
-    };
-    if let Ok(word) = word {
-        COUNTED.store(core::ptr::with_exposed_provenance_mut(word), Ordering::Release);
-    } else {
-        orders.add(at::PROCESSES, 1);
+    if let Some(orders) = found {
+        PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
     }
+    quick::begin(found.map_or(usize::MAX, Orders::minimum));
 }
 
 unsafe extern "C" {
