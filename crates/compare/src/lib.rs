@@ -52,7 +52,7 @@ pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
 pub use program::threads;
-pub(crate) use program::{code, elf, memory};
+pub(crate) use program::{elf, memory};
 pub use request::{ArmsFile, Named, Request, Spec, Task};
 pub use runlog::{Keep, RunLog, finished};
 pub use schedule::Slot;

@@ -250,7 +250,7 @@ pub(super) fn refuse(done: &mut Done, pid: u32, source: io::Error) -> Result<(),
 }
 
 /// The name of an error, and what the kernel means by it here (mm/khugepaged.c, madvise_collapse_errno).
-fn meaning(errno: i32) -> (String, &'static str) {
+pub(crate) fn meaning(errno: i32) -> (String, &'static str) {
     let (name, meaning) = match errno {
         libc::ENOMEM => (
             "ENOMEM",
@@ -269,7 +269,11 @@ fn meaning(errno: i32) -> (String, &'static str) {
             "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE, memory that is shared or empty, or a file system without large folios",
         ),
         libc::ENOSYS => ("ENOSYS", "this kernel cannot do it: it takes Linux 6.1"),
-        _ => return (format!("errno {errno}"), "unexpected here"),
+        libc::EPERM => (
+            "EPERM",
+            "it takes CAP_SYS_NICE and the right to trace the process (root has both)",
+        ),
+        _ => return (io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),
     };
     (name.to_owned(), meaning)
 }

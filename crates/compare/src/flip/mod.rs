@@ -7,6 +7,7 @@ mod syscall;
 mod target;
 mod turn;
 
+pub(crate) use collapse::meaning;
 pub(crate) use live::MADV_COLLAPSE;
 pub(crate) use pieces::aligned;
 pub(crate) use syscall::process_madvise;

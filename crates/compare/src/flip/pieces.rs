@@ -58,7 +58,7 @@ impl fmt::Display for Span {
 
 impl Span {
     /// The part of a mapping that is meant; hugetlb pages are large already.
-    fn of(&self, area: &Area) -> Option<Range<u64>> {
+    pub(crate) fn of(&self, area: &Area) -> Option<Range<u64>> {
         let whole = area.range.clone();
         let meant = match self {
             Self::Anon => area.is_private_data() && area.is_anonymous(),

@@ -9,7 +9,7 @@ use model::collapse::Refused;
 use model::compare::{Flip, Restored};
 use model::{Backing, Bytes, PageKind, Unread};
 
-use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
+use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, meaning, refuse, work};
 use super::live::{Live, PATIENT};
 use super::pieces::Shared;
 use super::target::Target;
@@ -281,7 +281,7 @@ fn uncut(done: &Done, left: u64) -> Vec<Refused> {
             "EINVAL".to_owned(),
             "memory that is locked (mlock) or a device's cannot be cut",
         ),
-        _ => (std::io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),
+        other => meaning(other),
     });
     let left = (left > 0).then(|| Refused {
         error: "still large".to_owned(),

@@ -1,6 +1,5 @@
 //! What kind of program it is, from its file: which techniques reach its memory depends on that.
 
-pub(crate) mod code;
 pub(crate) mod elf;
 pub(crate) mod memory;
 pub mod threads;
