@@ -148,12 +148,13 @@ impl<'a> Comparison<'a> {
 
     fn spec(&self, log: &RunLog<'_>) -> Spec {
         let Choice { method, reason, .. } = &self.design;
+        let arms = self.arms.live.iter().map(Arm::named).collect();
         Spec {
             per_start: if *method == Method::Slices { PER_START } else { 1 },
             looked: log.looked.clone(),
             earlier: log.earlier,
             seed: log.seed(),
-            ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
+            ..self.request.spec(*method, reason.clone(), arms)
         }
     }
 

@@ -298,7 +298,7 @@ impl<E: Executor> Experiment<'_, E> {
             let (coverage, took_effect) = proof::effect(named.kind, &mut runs, self.spec.least_coverage);
             Arm {
                 name: named.name.clone(),
-                technique: named.description(),
+                technique: named.technique.clone(),
                 kind: named.kind,
                 place: named.place.clone(),
                 took_effect,

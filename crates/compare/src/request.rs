@@ -165,24 +165,12 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     pub name: String,
-    /// How it is brought about.
+    /// How it is brought about, and what is missing for it.
     pub technique: String,
     /// The page kind that shows whether it took effect.
     pub kind: Option<PageKind>,
     /// Where it has to run (`--place`).
     pub place: Option<String>,
-    /// Why there are fewer pages of its kind than it needs.
-    pub shortage: Option<String>,
-}
-
-impl Named {
-    /// How it is brought about, and what is missing for it.
-    pub(crate) fn description(&self) -> String {
-        match &self.shortage {
-            None => self.technique.clone(),
-            Some(why) => format!("{}; {why}", self.technique),
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

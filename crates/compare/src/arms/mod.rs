@@ -19,6 +19,7 @@ use host::{CpuList, Snapshot};
 use model::PageKind;
 
 use self::custom::Custom;
+use crate::Error;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
@@ -26,21 +27,19 @@ use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{BUILD, FILE_OF, RunLog, Way};
 use crate::technique::{Collapse, Setup, ThpSwitch};
-use crate::{Error, Named};
 
-/// Arms as results name them, and as runs need them, in the same order.
 pub(crate) struct Arms {
     /// The program that they run, unless one has its own.
     pub(crate) program: Program,
     /// The files of programs, with what each is: runs of another build are answers to another question.
     pub(crate) files: Vec<(String, PathBuf)>,
-    pub(crate) named: Vec<Named>,
+    /// The reference first.
     pub(crate) live: Vec<Arm>,
 }
 
 impl Arms {
     pub(crate) fn names(&self) -> Vec<String> {
-        self.named.iter().map(|named| named.name.clone()).collect()
+        self.live.iter().map(|arm| arm.name.clone()).collect()
     }
 
     /// Takes the ways that finished runs were made by, as others would be another arm.
@@ -48,8 +47,8 @@ impl Arms {
     /// # Errors
     /// If what is typed leaves another way only.
     pub(crate) fn take_ways(&mut self, log: &RunLog<'_>) -> Result<(), Error> {
-        for (named, arm) in self.named.iter_mut().zip(&mut self.live) {
-            let Some(Way { technique, words }) = log.way(&named.name) else {
+        for arm in &mut self.live {
+            let Some(Way { technique, words }) = log.way(&arm.name) else {
                 continue;
             };
             let others = std::mem::take(&mut arm.others);
@@ -59,7 +58,7 @@ impl Arms {
                 let why = format!(
                     "the finished runs of the arm {} are by {technique}, and not otherwise (write --technique {technique}, or \
                      leave it out; or begin anew with --log)",
-                    named.name
+                    arm.name
                 );
                 return Err(Error::asked("--resume", why));
             };
@@ -67,7 +66,6 @@ impl Arms {
                 words: words.clone(),
                 ..same
             };
-            named.technique.clone_from(words);
         }
         Ok(())
     }
@@ -140,7 +138,6 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
     let mut arms = Arms {
         files: vec![(BUILD.to_owned(), program.path.clone())],
         program,
-        named: Vec::new(),
         live: Vec::new(),
     };
     for name in &request.arms {
@@ -152,25 +149,19 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
             let name = place
                 .as_ref()
                 .map_or_else(|| name.clone(), |place| format!("{name}@{place}"));
-            if arms.named.iter().any(|named| named.name == name) {
+            if arms.live.iter().any(|arm| arm.name == name) {
                 let why = "this arm is there twice (the reference is run twice anyway)";
                 return Err(Error::asked(format!("--arms {name}"), why));
             }
-            arms.named.push(Named {
-                name: name.clone(),
-                technique: arm.setup.words.clone(),
-                kind: arm.kind,
-                place: place.as_ref().map(ToString::to_string),
-                shortage: None,
-            });
             arms.live.push(Arm {
                 name,
+                place: place.as_ref().map(ToString::to_string),
                 bound: bound.clone(),
                 ..arm.clone()
             });
         }
     }
-    if arms.named.len() < 2 {
+    if arms.live.len() < 2 {
         let why = "one arm alone cannot be compared (write a reference first, such as base)";
         return Err(Error::asked(format!("--arms {}", request.arms.join(",")), why));
     }

@@ -126,6 +126,5 @@ fn named(to: To) -> Named {
         technique: to.technique().to_owned(),
         kind: Some(to.kind()),
         place: None,
-        shortage: None,
     }
 }

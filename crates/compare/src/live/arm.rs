@@ -8,6 +8,7 @@ use model::compare::Start;
 use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
+use crate::Named;
 use crate::place::Bound;
 use crate::technique::Setup;
 
@@ -29,6 +30,8 @@ pub struct Arm {
     pub unset: Vec<String>,
     /// A file of the LD_PRELOAD library that every user can load.
     pub library: Option<Arc<Path>>,
+    /// Where it has to run (`--place`), and what that means here.
+    pub place: Option<String>,
     pub bound: Bound,
     /// What the program, and the commands that wait for it, load and stop it, have in place of what this process has.
     pub shut_in: Option<Arc<ShutIn>>,
@@ -39,6 +42,20 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// As results have it.
+    pub(crate) fn named(&self) -> Named {
+        let words = &self.setup.words;
+        Named {
+            name: self.name.clone(),
+            technique: match &self.setup.lacks {
+                None => words.clone(),
+                Some(why) => format!("{words}; {why}"),
+            },
+            kind: self.kind,
+            place: self.place.clone(),
+        }
+    }
+
     pub(crate) fn start(&self) -> Start {
         let text = |(name, value): &(OsString, OsString)| {
             (

@@ -82,29 +82,27 @@ fn needed(arms: &Arms, room: &Room<'_>, live: &Live<'_>) -> Result<Bytes, Error>
 
 /// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
 fn try_all(live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec, Error> {
-    let mut spec = spec.clone();
-    for (place, named) in spec.arms.iter_mut().enumerate() {
-        let Some(kind) = named.kind.filter(|kind| *kind != PageKind::Base) else {
+    for place in 0..live.arms.len() {
+        let mut arm = live.arms[place].clone();
+        let Some(kind) = arm.kind.filter(|kind| *kind != PageKind::Base) else {
             continue;
         };
-        let mut arm = live.arms[place].clone();
         let choice = try_ways(&mut arm, kind, spec.least_coverage, &mut |arm| {
             live.one(arm, Attention::Free)
         })?;
-        live.arms[place] = arm;
         if let Some(words) = choice {
             live.around.report(&Event::Technique {
-                arm: &named.name,
+                arm: &arm.name,
                 words: &words,
             });
-            named.technique = words;
         }
-        if let Some(why) = shortage(short, Some(kind)) {
-            named.shortage = Some(why.to_owned());
-            live.arms[place].setup.lacks = Some(why.to_owned());
-        }
+        arm.setup.lacks = shortage(short, Some(kind)).map(str::to_owned);
+        live.arms[place] = arm;
     }
-    Ok(spec)
+    Ok(Spec {
+        arms: live.arms.iter().map(Arm::named).collect(),
+        ..spec.clone()
+    })
 }
 
 /// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else

@@ -1,9 +1,10 @@
 //! Slices of programs that are alive at once: started one by one, if memory is enough for all, and anew after some slices of each.
 
-use model::{Bytes, PageKind};
+use model::Bytes;
 
 use super::{Slices, Started};
 use crate::around::{Around, Event, Shortage, shortage};
+use crate::live::Arm;
 use crate::room::Room;
 use crate::runlog::RunLog;
 use crate::{Error, Outcome, Spec, experiment, needed};
@@ -17,14 +18,18 @@ pub(crate) fn compare(
     mut slices: Slices<'_>,
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
-    let mut spec = spec.clone();
-    let first = first(around, &mut spec, &mut slices)?;
+    let first = first(around, spec, &mut slices)?;
     if let Some(each) = first.memory {
         must_fit(slices.arms.len(), each)?;
     }
     let short = room.borrow(around, first.memory.unwrap_or_default());
-    let compared = all(around, &mut spec, &mut slices, &short).and_then(|()| {
+    let compared = all(around, spec, &mut slices, &short).and_then(|()| {
         log.note_ways(slices.arms.iter().map(|arm| &arm.setup));
+        let arms = slices.arms.iter().take(spec.arms.len()).map(Arm::named);
+        let spec = Spec {
+            arms: arms.collect(),
+            ..spec.clone()
+        };
         let done = log.take_whole_starts(&spec)?;
         experiment::run(&spec, done, &mut slices, log, around)
     });
@@ -35,7 +40,7 @@ pub(crate) fn compare(
 }
 
 /// The reference shows how much memory a program needs. If it takes that from a pool, it starts anew once it can.
-fn first(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+fn first(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
     let kind = spec.arms.first().and_then(|reference| reference.kind);
     if kind.is_none_or(|kind| kind.pool().is_none()) {
         return start(around, spec, slices);
@@ -46,35 +51,27 @@ fn first(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Resul
     Ok(started)
 }
 
-fn all(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>, short: &[Shortage]) -> Result<(), Error> {
-    let short = |kind: Option<PageKind>| shortage(short, kind);
-    for (place, named) in spec.arms.iter().enumerate() {
-        if let Some(why) = short(named.kind) {
-            slices.arms[place].setup.lacks = Some(why.to_owned());
+fn all(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>, short: &[Shortage]) -> Result<(), Error> {
+    for arm in &mut slices.arms {
+        let lacks = shortage(short, arm.kind).map(str::to_owned);
+        for setup in [&mut arm.setup].into_iter().chain(&mut arm.others) {
+            setup.lacks.clone_from(&lacks);
         }
     }
     while slices.next().is_some() {
         start(around, spec, slices)?;
     }
-    for named in &mut spec.arms {
-        named.shortage = short(named.kind).map(str::to_owned);
-    }
     Ok(())
 }
 
 /// The program behind the last arm is the reference's second, which has no name in the result.
-fn start(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+fn start(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
     let name = slices.next().unwrap_or_default().to_owned();
     around.report(&Event::Starting(&name));
-    let named = spec.arms.iter_mut().find(|named| named.name == name);
-    let kind = named.as_ref().and_then(|named| named.kind);
-    let started = slices.start_next(kind, spec.least_coverage)?;
-    if let (Some(named), Some(technique)) = (named, &started.technique) {
-        around.report(&Event::Technique {
-            arm: &named.name,
-            words: technique,
-        });
-        named.technique.clone_from(technique);
+    let named = spec.arms.iter().find(|named| named.name == name);
+    let started = slices.start_next(named.and_then(|named| named.kind), spec.least_coverage)?;
+    if let Some(words) = &started.technique {
+        around.report(&Event::Technique { arm: &name, words });
     }
     Ok(started)
 }

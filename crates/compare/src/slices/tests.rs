@@ -132,7 +132,6 @@ fn spec() -> Spec {
         technique: String::new(),
         kind: None,
         place: None,
-        shortage: None,
     };
     let wanted = Wanted {
         name: "count".to_owned(),
