@@ -20,8 +20,6 @@ pub const WORDS: usize = 512;
 pub const BYTES: usize = WORDS * size_of::<u64>();
 /// How many rules fit.
 pub const MOST_RULES: usize = 60;
-/// How many sizes of hugetlb pages one layout can name.
-pub const MOST_POOLS: usize = 4;
 /// Error numbers that are counted one by one; those beyond share the count of 0.
 pub const ERRNOS: usize = 134;
 
@@ -50,11 +48,11 @@ pub mod at {
     /// Changes of protection that failed because they cut through a hugetlb page in use.
     pub const REFUSED: usize = COUNTS + 2;
     const SERVED: usize = COUNTS + 4;
-    const FALLBACKS: usize = SERVED + 2 * Kind::SLOTS;
+    const FALLBACKS: usize = SERVED + 2 * Kind::ALL.len();
 
     /// Stretches of memory that were given a kind; their bytes are in the next word.
     pub const fn served(kind: Kind) -> usize {
-        SERVED + 2 * kind.slot()
+        SERVED + 2 * kind as usize
     }
 
     /// Stretches that were refused a kind with an error number.
@@ -81,8 +79,7 @@ mod tests {
         for word in [at::DEMOTED, at::KEPT, at::REFUSED] {
             take(word);
         }
-        let pools = (Kind::LEAST_SHIFT..Kind::MOST_SHIFT).map(Kind::Hugetlb);
-        for kind in [Kind::Base, Kind::Thp].into_iter().chain(pools) {
+        for kind in Kind::ALL {
             take(at::served(kind));
             take(at::served(kind) + 1);
         }

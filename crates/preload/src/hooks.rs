@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use preload_abi::Kind;
 
-use crate::linux::{self, Answer, HUGE_SHIFT, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
+use crate::linux::{self, Answer, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
 use crate::orders::Orders;
 use crate::remap::{self, Move};
 use crate::{advise, edges, heap, quick, serve, start};
@@ -162,18 +162,12 @@ unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
 /// New segments of at least the minimum come from the pool of the default kind.
 #[unsafe(no_mangle)]
 extern "C" fn shmget(key: c_int, size: usize, flags: c_int) -> c_int {
-    let orders = start::orders();
-    let pool = orders.and_then(|orders| match orders.kind() {
-        Kind::Hugetlb(shift) if size >= orders.minimum() => Some((orders, shift)),
-        _ => None,
-    });
-    if let Some((orders, shift)) = pool
-        && flags & IPC_CREAT != 0
-        && flags & SHM_HUGETLB == 0
+    let is_new = flags & (IPC_CREAT | SHM_HUGETLB) == IPC_CREAT;
+    if let Some(orders) = start::orders().filter(|orders| is_new && size >= orders.minimum())
+        && let kind @ (Kind::Pool2M | Kind::Pool1G) = orders.kind()
     {
-        let large = SHM_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
-        let answer = linux::shmget(key, size, flags | large);
-        orders.tried(Kind::Hugetlb(shift), size, answer);
+        let answer = linux::shmget(key, size, flags | SHM_HUGETLB | linux::size_flag(kind));
+        orders.tried(kind, size, answer);
         if let Ok(id) = answer {
             return id as c_int;
         }

@@ -4,7 +4,9 @@ use core::arch::asm;
 use core::ffi::c_int;
 use core::ops::Range;
 
-pub(crate) const BASE_PAGE: usize = preload_abi::Kind::Base.page();
+use preload_abi::Kind;
+
+pub(crate) const BASE_PAGE: usize = Kind::Base.page();
 
 pub(crate) const PROT_RW: c_int = 3;
 
@@ -20,8 +22,6 @@ pub(crate) const MAP_POPULATE: c_int = 0x8000;
 pub(crate) const MAP_STACK: c_int = 0x2_0000;
 pub(crate) const MAP_HUGETLB: c_int = 0x4_0000;
 pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
-/// Where a page's binary logarithm stands in the flags of `mmap` and `shmget`.
-pub(crate) const HUGE_SHIFT: u32 = 26;
 
 pub(crate) const MREMAP_MAYMOVE: c_int = 1;
 pub(crate) const MREMAP_FIXED: c_int = 2;
@@ -126,6 +126,11 @@ impl Request {
             offset: 0,
         }
     }
+}
+
+/// The size of a page in the flags of `mmap` and `shmget`: its binary logarithm, from bit 26 on.
+pub(crate) const fn size_flag(kind: Kind) -> c_int {
+    (kind.page().trailing_zeros() << 26).cast_signed()
 }
 
 /// `mmap`.

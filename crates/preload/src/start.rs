@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use preload_abi::{BYTES, Kind, MAGIC, VARIABLE, WORDS, at};
+use preload_abi::{BYTES, MAGIC, VARIABLE, WORDS, at};
 
 use crate::frames;
 use crate::linux::{self, MAP_SHARED, Request};
@@ -36,11 +36,7 @@ fn start() {
         return;
     };
     let found = named(environment).and_then(find);
-    for kind in found.into_iter().flat_map(Orders::kinds) {
-        if let Kind::Hugetlb(shift) = kind {
-            frames::track(shift);
-        }
-    }
+    found.into_iter().flat_map(Orders::kinds).for_each(frames::track);
     if let Some(orders) = found {
         PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
     }

@@ -40,11 +40,10 @@ impl Report {
             };
             (tally != Tally::default()).then_some(tally)
         };
-        let pools = (Kind::LEAST_SHIFT..Kind::MOST_SHIFT).map(Kind::Hugetlb);
-        let kinds = [Kind::Base, Kind::Thp].into_iter().chain(pools);
         let errnos = (0..ERRNOS).map(|errno| (errno as i32, words[at::fallback(errno)]));
         Self {
-            served: kinds
+            served: Kind::ALL
+                .into_iter()
                 .filter_map(|kind| Some((from_abi(kind), tally(at::served(kind))?)))
                 .collect(),
             fallbacks: errnos.filter(|(_, count)| *count > 0).collect(),
@@ -71,8 +70,8 @@ mod tests {
     fn every_count_is_found_under_its_name() {
         let mut words = [0; WORDS];
         words[at::DEMOTED] = 3;
-        words[at::served(Kind::Hugetlb(30))] = 1;
-        words[at::served(Kind::Hugetlb(30)) + 1] = 1 << 30;
+        words[at::served(Kind::Pool1G)] = 1;
+        words[at::served(Kind::Pool1G) + 1] = 1 << 30;
         words[at::fallback(12)] = 4;
         let report = Report::of(&words);
         assert_eq!(report.demoted, 3);
