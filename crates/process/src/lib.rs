@@ -28,5 +28,5 @@ pub use guard::{at_end, guarded};
 pub use handles::{handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch};
+pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};
 pub use watch::{Attention, Seen, Watch, code, cpu_time, migrations, of_thp_size, tell};

@@ -25,6 +25,7 @@ use crate::rights::Prepared;
 use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
+pub use image::find;
 pub use order::{Bound, Order, Output, ThpSwitch};
 
 /// Nodes that fit a mask here.
