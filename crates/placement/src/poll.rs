@@ -1,4 +1,4 @@
-//! What /proc says of threads and CPUs: names, CPUs, run time and waits, moves, and time that the hypervisor withheld.
+//! What /proc says of threads and CPUs: names, memory, and time that the hypervisor withheld.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,9 @@ const STAT: &str = "/proc/stat";
 /// The place of `steal` among the numbers of a CPU's line (proc_stat(5)).
 const STEAL: usize = 7;
 
-/// A thread at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) name: String,
-    pub(crate) state: char,
-    pub(crate) cpu: u32,
-}
-
-/// `None` of a thread that has ended.
-pub(crate) fn thread(source: &Source, pid: u32, tid: u32) -> Option<Seen> {
-    let stat = Stat::of_thread(source, pid, tid)?;
-    Some(Seen {
-        name: stat.name().to_owned(),
-        state: stat.state()?,
-        cpu: stat.processor()?,
-    })
-}
-
 /// The name of a thread; empty once it has ended.
 pub(crate) fn name(source: &Source, pid: u32, tid: u32) -> String {
-    thread(source, pid, tid).map_or_else(String::new, |seen| seen.name)
+    Stat::of_thread(source, pid, tid).map_or_else(String::new, |stat| stat.name().to_owned())
 }
 
 /// Bytes of a process's memory by node; none if that could not be read.

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use chase::counters::switches::{Record, Switches, now};
+use host::processes::Stat;
 use host::threads::times;
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
@@ -28,6 +29,8 @@ pub(crate) struct Recorder {
     source: Source,
     pub(crate) ledger: Ledger,
     pub(crate) by: By,
+    /// Time on run queues of threads of a process that ran already, when it began to be recorded.
+    queued_before: BTreeMap<u32, u64>,
     /// When everything begins to count.
     pub(crate) began: u64,
 }
@@ -120,6 +123,8 @@ impl Recorder {
         for (pid, tid) in threads {
             let name = poll::name(&source, pid, tid);
             recorder.ledger.add(pid, tid, &name);
+            let queued = times(&source, pid, tid).map(|[_, queued]| (tid, queued));
+            recorder.queued_before.extend(queued);
         }
         recorder.look(pid, true);
         recorder
@@ -134,6 +139,7 @@ impl Recorder {
             source: Source::live(),
             ledger: Ledger::new(began, Distances::of(&snapshot.topology)),
             by,
+            queued_before: BTreeMap::new(),
             began,
         }
     }
@@ -238,16 +244,15 @@ impl Recorder {
         };
         let mut there = BTreeSet::new();
         for (pid, tid) in tree::threads(&self.source, tree::of(&self.source, pid).pids) {
-            let Some(seen) = poll::thread(&self.source, pid, tid) else {
+            let stat = Stat::of_thread(&self.source, pid, tid);
+            let (Some(stat), Some([ran, queued])) = (stat, times(&self.source, pid, tid)) else {
                 continue;
             };
-            let Some([ran, queued]) = times(&self.source, pid, tid) else {
-                continue;
-            };
+            let Some(cpu) = stat.processor() else { continue };
             there.insert(tid);
             let migrations = migrations(&self.source, &format!("/proc/{pid}/task/{tid}"));
             if !self.ledger.has(tid) {
-                self.ledger.add(pid, tid, &seen.name);
+                self.ledger.add(pid, tid, stat.name());
                 // All that a thread did counts, if it was started since the beginning.
                 let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
                 last.insert(tid, Look { ran, migrations });
@@ -258,8 +263,8 @@ impl Recorder {
             }
             match ran.saturating_sub(look.ran) {
                 0 => {}
-                new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
-                new => self.ledger.seen(tid, seen.cpu, new, now()),
+                new if clocks.is_some() => self.ledger.seen_apart(tid, cpu, new),
+                new => self.ledger.seen(tid, cpu, new, now()),
             }
             *look = Look { ran, migrations };
             if let Some(account) = self.ledger.of(tid) {
@@ -273,19 +278,13 @@ impl Recorder {
     }
 
     /// Reads how long each thread waited on run queues; those that end before are not known.
-    pub(crate) fn read_queues(&mut self, before: &BTreeMap<u32, u64>) {
+    pub(crate) fn read_queues(&mut self) {
         for (pid, tid) in self.ledger.alive() {
             if let (Some([_, queued]), Some(account)) = (times(&self.source, pid, tid), self.ledger.of(tid)) {
-                account.queued = Some(queued.saturating_sub(before.get(&tid).copied().unwrap_or(0)));
+                let before = self.queued_before.get(&tid).copied().unwrap_or(0);
+                account.queued = Some(queued.saturating_sub(before));
             }
         }
-    }
-
-    /// Time on run queues so far, of those that are there.
-    pub(crate) fn queues(&self) -> BTreeMap<u32, u64> {
-        let alive = self.ledger.alive().into_iter();
-        let of = |(pid, tid)| Some((tid, times(&self.source, pid, tid)?[1]));
-        alive.filter_map(of).collect()
     }
 }
 
