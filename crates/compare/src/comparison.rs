@@ -45,8 +45,6 @@ pub struct Comparison<'a> {
 pub struct Choice {
     pub method: Method,
     pub reason: Because,
-    /// Was it typed? Otherwise another takes its place where it is not available.
-    pub is_asked: bool,
 }
 
 impl<'a> Comparison<'a> {
@@ -126,7 +124,7 @@ impl<'a> Comparison<'a> {
         if spec.method == Method::Runs {
             return self.whole_runs(&spec, stop, log);
         }
-        let is_asked = self.design.is_asked;
+        let is_asked = self.design.is_asked();
         let made = self.slices(&spec, stop, log).and_then(design::enough);
         let made = match spec.method {
             Method::Flip if !is_asked => made.and_then(design::in_effect),
@@ -284,11 +282,12 @@ impl Choice {
             None => Because::Resumed,
             Some(_) => Because::Asked,
         };
-        Ok(Self {
-            method,
-            reason,
-            is_asked: true,
-        })
+        Ok(Self { method, reason })
+    }
+
+    /// Was it typed, now or before? Otherwise another takes its place where it is not available.
+    pub fn is_asked(&self) -> bool {
+        matches!(self.reason, Because::Asked | Because::Resumed)
     }
 
     /// For arms whose programs must not be alive at once.
@@ -297,13 +296,12 @@ impl Choice {
                    --design runs)";
         match self.method {
             Method::Runs => Ok(self),
-            method if self.is_asked => Err(Error::asked(format!("--design {}", method.name()), why)),
+            method if self.is_asked() => Err(Error::asked(format!("--design {}", method.name()), why)),
             _ => {
                 must_fit(request, Method::Runs)?;
                 Ok(Self {
                     method: Method::Runs,
                     reason: Because::Switches,
-                    is_asked: false,
                 })
             }
         }
@@ -323,11 +321,7 @@ impl Choice {
         } else {
             (Method::Slices, Because::CountersOfArms)
         };
-        Self {
-            method,
-            reason,
-            is_asked: false,
-        }
+        Self { method, reason }
     }
 }
 

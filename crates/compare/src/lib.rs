@@ -40,7 +40,7 @@ use std::io;
 use std::time::Duration;
 
 use model::compare::Method;
-use model::{Backing, Bytes, PageKind};
+use model::{Backing, PageKind};
 
 pub use arms::custom::{Custom, may_collapse};
 pub(crate) use arms::{glibc, room, switches};
@@ -151,19 +151,6 @@ pub enum Error {
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
-    /// The programs do not fit into memory at once.
-    #[error(
-        "{programs} programs that are alive at once, of {each} each, need {} more than the first, and {available} can be had \
-         (--design runs starts one at a time; or fewer arms, or a smaller program)",
-        needed(*.programs, *.each)
-    )]
-    Room {
-        programs: usize,
-        /// What the first one has.
-        each: Bytes,
-        /// What is left beside it.
-        available: Bytes,
-    },
     /// A metric was not there.
     #[error("arm {arm}: --metric {metric}: {why}")]
     Metric { arm: String, metric: String, why: String },
@@ -199,9 +186,4 @@ impl Error {
             why: why.into(),
         }
     }
-}
-
-/// What so many programs need beyond the first.
-fn needed(programs: usize, each: Bytes) -> Bytes {
-    Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64))
 }

@@ -23,11 +23,6 @@ struct Parsed {
     kept: u64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Look {
-    look: Spent,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finished<'a> {
     arm: Cow<'a, str>,
@@ -235,6 +230,10 @@ impl<'a> RunLog<'a> {
     }
 }
 
+fn line_of(look: Spent) -> serde_json::Value {
+    serde_json::json!({ "look": look })
+}
+
 /// All lines of a file.
 fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(head)?;
@@ -244,7 +243,7 @@ fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::R
     }
     for &look in looked {
         text.push(b'\n');
-        serde_json::to_writer(&mut text, &Look { look })?;
+        serde_json::to_writer(&mut text, &line_of(look))?;
     }
     text.push(b'\n');
     Ok(text)
@@ -265,7 +264,7 @@ impl Keep for RunLog<'_> {
     }
 
     fn look(&mut self, look: Spent) -> Result<(), Error> {
-        self.add(serde_json::to_vec(&Look { look }))
+        self.add(serde_json::to_vec(&line_of(look)))
     }
 }
 

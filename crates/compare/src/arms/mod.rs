@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use host::Snapshot;
 use host::snapshot::Thp;
-use host::{CpuList, Snapshot};
 use model::PageKind;
 
 use self::custom::Custom;
@@ -227,16 +227,10 @@ fn ground(snapshot: &Snapshot) -> Result<Ground, Error> {
         })
         .filter(|core| !core.is_empty())
         .collect();
-    let all: CpuList = cores.iter().flatten().copied().collect();
     let mut nodes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for cpu in all.iter() {
-        nodes
-            .entry(snapshot.topology.node_of(cpu).unwrap_or(0))
-            .or_default()
-            .push(cpu);
+    for &cpu in cores.iter().flatten() {
+        let node = snapshot.topology.node_of(cpu).unwrap_or(0);
+        nodes.entry(node).or_default().push(cpu);
     }
-    Ok(Ground {
-        cores,
-        nodes: nodes.into_iter().collect(),
-    })
+    Ok(Ground { cores, nodes })
 }

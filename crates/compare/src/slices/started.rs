@@ -7,7 +7,7 @@ use crate::around::{Around, Event, Shortage, shortage};
 use crate::live::Arm;
 use crate::room::Room;
 use crate::runlog::RunLog;
-use crate::{Error, Outcome, Spec, experiment, needed};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Starts all programs once, which shows their memory and how they get their pages, and lets them take turns. Whatever
 /// happens, borrowed pages are given back.
@@ -87,12 +87,13 @@ fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
     let available = host::room::own(&source)
         .known()
         .map_or(machine, |room| room.within(machine));
-    if needed(programs, each) <= available {
+    let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
+    if needed <= available {
         return Ok(());
     }
-    Err(Error::Room {
-        programs,
-        each,
-        available,
-    })
+    let why = format!(
+        "{programs} programs that are alive at once, of {each} each, need {needed} more than the first, and {available} can be had \
+         (--design runs starts one at a time; or fewer arms, or a smaller program)"
+    );
+    Err(Error::asked("--design slices", why))
 }
