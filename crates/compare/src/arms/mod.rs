@@ -89,7 +89,9 @@ impl Arms {
         if reference.lent.is_empty() {
             return Ok(reference);
         }
-        let mut base = technique::setups(Policy::Base, &self.program, None, &|name| std::env::var_os(name))?;
+        let mut base = technique::setups(Policy::Of(PageKind::Base), &self.program, None, &|name| {
+            std::env::var_os(name)
+        })?;
         Ok(Arm {
             setup: base.pop().unwrap_or_default(),
             others: Vec::new(),

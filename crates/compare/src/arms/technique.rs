@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use model::Bytes;
+use model::PageKind::{Base, Hugetlb, Mthp, Thp};
 pub use process::ThpSwitch;
 
 use super::variables::{self, Given};
@@ -128,7 +129,7 @@ pub fn setups(
     techniques.retain(|technique| asked.is_some() || in_vain(*technique, program).is_none());
     let by_chance = program
         .glibc
-        .filter(|glibc| policy == Policy::Thp && glibc.is_by_chance());
+        .filter(|glibc| policy == Policy::Of(Thp) && glibc.is_by_chance());
     if by_chance.is_some() && techniques.len() > 1 {
         techniques.retain(|technique| *technique != Technique::Tunables);
     }
@@ -169,7 +170,7 @@ impl Setup {
     /// Kept from huge pages that the program would take by itself; what the arm itself sets stays.
     fn without_own(self, policy: Policy, memory: Memory, given: Given<'_>) -> Self {
         let plain = variables::set(&variables::off(policy, memory, given), given);
-        let is_off = matches!(policy, Policy::Base | Policy::Thp | Policy::Mthp(_));
+        let is_off = matches!(policy, Policy::Of(Base | Thp | Mthp(_)));
         let is_off = is_off && matches!(memory, Memory::Database(_));
         let is_new = |(name, _): &(OsString, OsString)| !self.env.iter().any(|(own, _)| own == name);
         let more: Vec<_> = plain.into_iter().filter(is_new).collect();
@@ -204,8 +205,8 @@ fn without_technique(policy: Policy) -> Option<Setup> {
         ..Setup::default()
     };
     match policy {
-        Policy::Base => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
-        Policy::Mthp(size) => {
+        Policy::Of(Base) => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
+        Policy::Of(Mthp(size)) => {
             let size = size.exact();
             let words = format!("THP of {size} by the machine's switch, for every program while it runs");
             Some(switch(&words, ThpSwitch::Left))
@@ -220,7 +221,7 @@ fn without_technique(policy: Policy) -> Option<Setup> {
             collapse: Some(Collapse::Text),
             ..Setup::default()
         }),
-        Policy::Thp | Policy::Hugetlb(_) => None,
+        Policy::Of(Thp | Hugetlb(_)) => None,
     }
 }
 
@@ -231,15 +232,15 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
     match memory {
         Memory::Glibc => vec![Tunables, Preload, Collapse],
         Memory::Jvm => vec![Jvm, Collapse],
-        Memory::Database(_) if policy != Policy::Thp => vec![Technique::Program],
+        Memory::Database(_) if policy != Policy::Of(Thp) => vec![Technique::Program],
         Memory::Database(_) => vec![Tunables, Preload, Collapse],
-        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Thp => {
+        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Of(Thp) => {
             vec![Preload, Technique::Allocator(Allocator::Mimalloc)]
         }
         Memory::Allocator(Allocator::Jemalloc) => vec![Technique::Allocator(Allocator::Jemalloc), Preload, Collapse],
         Memory::Allocator(_) => vec![Preload, Collapse],
         // Its version is not known, and some take the tunable for THP by chance.
-        Memory::StaticGlibc if policy == Policy::Thp => vec![Collapse, Tunables],
+        Memory::StaticGlibc if policy == Policy::Of(Thp) => vec![Collapse, Tunables],
         Memory::StaticGlibc => vec![Tunables],
         Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
     }
@@ -298,17 +299,19 @@ fn with(technique: Technique, policy: Policy, program: &Program, given: Given<'_
         });
     }
     match (technique, policy) {
-        (Technique::Switch, Policy::Thp) => Some(Setup {
+        (Technique::Switch, Policy::Of(Thp)) => Some(Setup {
             words: title.to_owned(),
             ..Setup::default()
         }),
-        (Technique::Program, Policy::Hugetlb(size)) if matches!(program.memory, Memory::Database(_)) => Some(Setup {
-            words: title.to_owned(),
-            own: Some(Own::Pool(size)),
-            ..Setup::default()
-        }),
+        (Technique::Program, Policy::Of(Hugetlb(size))) if matches!(program.memory, Memory::Database(_)) => {
+            Some(Setup {
+                words: title.to_owned(),
+                own: Some(Own::Pool(size)),
+                ..Setup::default()
+            })
+        }
         (Technique::Preload, _) => in_front(policy, program, given),
-        (Technique::Collapse, Policy::Thp) => Some(Setup {
+        (Technique::Collapse, Policy::Of(Thp)) => Some(Setup {
             words: format!("{title} (process_madvise MADV_COLLAPSE)"),
             collapse: Some(Collapse::Private),
             ..Setup::default()
