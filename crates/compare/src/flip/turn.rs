@@ -108,7 +108,7 @@ impl Flipped {
         let areas = flipped.areas()?;
         let pieces = flipped.spec.pieces(&areas)?;
         flipped.before = flipped.all(&areas);
-        flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
+        flipped.found = Found::of(&pieces, flipped.live.large(&pieces)?);
         Ok(flipped)
     }
 
@@ -170,8 +170,8 @@ impl Flipped {
             ..self.spec.clone()
         };
         turn(To::Large, &spec, &large, &mut self.live, &|| false)?;
-        let still_large = self.live.large(&base, self.spec.page)?;
-        let now_large = self.live.large(&large, self.spec.page)?;
+        let still_large = self.live.large(&base)?;
+        let now_large = self.live.large(&large)?;
         let wrong = base.iter().filter(|at| still_large.contains(at)).count()
             + large.iter().filter(|at| !now_large.contains(at)).count();
         Ok(Restored {
@@ -183,7 +183,7 @@ impl Flipped {
     }
 
     fn pieces(&self) -> Result<Vec<u64>, Error> {
-        Ok(self.spec.span.pieces(&self.areas()?, self.spec.page))
+        Ok(self.spec.span.pieces(&self.areas()?))
     }
 
     fn areas(&self) -> Result<Vec<Area>, Unread> {
@@ -214,7 +214,7 @@ pub(super) fn turn(
     target: &mut dyn Target,
     stop: &dyn Fn() -> bool,
 ) -> Result<Flip, Error> {
-    let large = target.large(pieces, spec.page)?;
+    let large = target.large(pieces)?;
     let (right, wrong): (Vec<u64>, Vec<u64>) = pieces.iter().partition(|at| large.contains(at) == (to == To::Large));
     let before = counters();
     let (turned, sparse, refused) = match to {
@@ -263,7 +263,7 @@ fn split(
                 Err(error) => refuse(&mut done, spec.pid, error)?,
             }
         }
-        let large = target.large(&asked, spec.page)?;
+        let large = target.large(&asked)?;
         asked.retain(|at| large.contains(at));
         left = asked;
         if left.is_empty() || stop() {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use host::Snapshot;
-use model::Bytes;
 use model::compare::Method;
 
 use super::{Length, Plan, Process, SETTLE, Whose};
@@ -23,7 +22,6 @@ pub struct Pair {
     range: Span,
     threads: Threads,
     pub(crate) plan: Plan,
-    page: Bytes,
 }
 
 impl Pair {
@@ -43,16 +41,16 @@ impl Pair {
             None => Length::Time(request.slice.unwrap_or(SLICE)),
         };
         let page = snapshot.pmd_page().into_result();
+        page.map_err(|why| {
+            Error::asked(
+                "this kernel has no transparent huge pages to collapse into",
+                why.to_string(),
+            )
+        })?;
         Ok(Self {
             plan: Plan::new(arms, request.task.asked.clone(), length, whose)?,
             range: request.range.clone(),
             threads: request.threads.clone(),
-            page: page.map_err(|why| {
-                Error::asked(
-                    "this kernel has no transparent huge pages to collapse into",
-                    why.to_string(),
-                )
-            })?,
         })
     }
 
@@ -81,22 +79,18 @@ impl Pair {
         }
     }
 
-    fn memory_of(&self, pid: u32) -> flip::Spec {
-        flip::Spec {
-            pid,
-            span: self.range.clone(),
-            used: USED,
-            budget: None,
-            page: self.page,
-        }
-    }
-
     /// The process, opened.
     ///
     /// # Errors
     /// If it cannot be reached, or has no such memory or threads.
     pub(crate) fn open<'s>(&self, pid: u32, stop: &'s dyn Fn() -> bool) -> Result<Process<'s>, Error> {
-        Process::open(self.memory_of(pid), self.threads.clone(), stop)
+        let memory = flip::Spec {
+            pid,
+            span: self.range.clone(),
+            used: USED,
+            budget: None,
+        };
+        Process::open(memory, self.threads.clone(), stop)
     }
 }
 

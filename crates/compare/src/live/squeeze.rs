@@ -8,14 +8,12 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::areas::parse_maps;
-use model::{Bytes, Cause, counted};
+use model::{Cause, counted};
 use process::cpu_time;
 
-use crate::flip::{MADV_COLLAPSE, Span, aligned, meaning, process_madvise};
+use crate::flip::{MADV_COLLAPSE, PAGE, Span, aligned, meaning, process_madvise};
 use crate::technique::Collapse;
 
-/// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
-const PAGE: Bytes = Bytes::mib(2);
 /// A page that refused so often is left alone: it is locked, shared or not all there.
 const TRIES: u8 = 5;
 /// Tries of ranges that nothing is in yet may take this much at once and this share of the time in all: an arm that reserves
@@ -93,7 +91,7 @@ impl Squeeze {
         for page in behind
             .chain(before)
             .filter(|part| part.start < part.end)
-            .flat_map(|part| aligned(part, PAGE))
+            .flat_map(aligned)
         {
             if !self.chooses(page)
                 || self.done.contains(&page)
