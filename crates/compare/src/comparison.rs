@@ -20,7 +20,7 @@ use crate::preload;
 use crate::request::{Request, Task};
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
-use crate::slices::{self, PER_START, Plan, Slices};
+use crate::slices::{self, Plan, Slices};
 use crate::threads::Threads;
 use crate::{Error, Outcome, Spec, experiment};
 
@@ -147,13 +147,7 @@ impl<'a> Comparison<'a> {
     fn spec(&self, log: &RunLog<'_>) -> Spec {
         let Choice { method, reason, .. } = &self.design;
         let arms = self.arms.live.iter().map(Arm::named).collect();
-        Spec {
-            per_start: if *method == Method::Slices { PER_START } else { 1 },
-            looked: log.looked.clone(),
-            earlier: log.earlier,
-            seed: log.seed(),
-            ..self.request.spec(*method, reason.clone(), arms)
-        }
+        self.request.spec(log, *method, reason.clone(), arms)
     }
 
     fn room(&self, spec: &Spec) -> Room<'_> {

@@ -9,15 +9,13 @@ use host::processes::Stat;
 use rustix::process::{Signal, kill_process};
 
 use super::cgroup::Folder;
-use super::handles::{Handles, by_number, signal_group};
+use super::handles::{by_number, signal_group};
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A signal takes a few microseconds to arrive on another CPU.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
-/// Between being asked to end and being killed.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Stops all that descend from `root`, and waits until none of their threads runs: its cgroup, or else the process group that it leads
 /// and those outside. `report` gets the ids of these before any of them is stopped by itself.
@@ -70,21 +68,6 @@ pub fn ask_to_end(source: &Source, root: u32) {
     signal_all(source, root, Signal::CONT);
     if let Some(cgroup) = Folder::of(source, root) {
         cgroup.thaw();
-    }
-}
-
-/// Processes that a program started, in groups of their own or not.
-#[derive(Default)]
-pub struct Descendants(Handles);
-
-impl Descendants {
-    pub fn of(source: &Source, root: u32) -> Self {
-        Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
-    }
-
-    /// Waits until they have ended as they were asked, and ends those that do not.
-    pub fn end(&self) {
-        self.0.end_by(Instant::now() + TERM_TIMEOUT);
     }
 }
 

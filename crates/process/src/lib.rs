@@ -25,7 +25,7 @@ mod watch;
 
 pub use ended::{Counts, Cpu, Ended};
 pub use guard::{at_end, guarded};
-pub use handles::{handle, has_ended_within};
+pub use handles::{Handles, handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
 pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};

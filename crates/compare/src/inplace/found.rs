@@ -31,11 +31,7 @@ pub fn compare(
         log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
         let spec = Spec {
             program: words,
-            looked: log.looked.clone(),
-            earlier: log.earlier,
-            seed: log.seed(),
-            loads: None,
-            ..request.spec(Method::Flip, Because::Running, Vec::new())
+            ..request.spec(log, Method::Flip, Because::Running, Vec::new())
         };
         let spec = pair.spec(pid, spec);
         let done = log.take_done(&spec);
