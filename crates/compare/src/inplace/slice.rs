@@ -178,7 +178,8 @@ mod tests {
     }
 
     fn sample(at: f64, nanoseconds: u64, ops: f64) -> Sample {
-        let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{nanoseconds} 0 0\n"));
+        let machine = Tree::default().file("/proc/7/task/7/comm", "made\n");
+        let machine = machine.file("/proc/7/schedstat", format!("{nanoseconds} 0 0\n"));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
         Sample {
             at,

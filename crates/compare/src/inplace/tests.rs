@@ -102,7 +102,8 @@ impl Subject for Made {
             return Err(Error::InPlace("nobody answers".to_owned()));
         }
         let counted = std::mem::replace(&mut self.counted, self.cpu);
-        let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{} 0 0\n", self.cpu));
+        let machine = Tree::default().file("/proc/7/task/7/comm", "made\n");
+        let machine = machine.file("/proc/7/schedstat", format!("{} 0 0\n", self.cpu));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
         Ok(Sample {
             at: self.now.as_secs_f64(),
