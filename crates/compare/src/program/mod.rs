@@ -121,8 +121,7 @@ pub(crate) fn may_start_another(words: &[OsString], path: Option<&OsStr>) -> boo
                 .read(&file)
                 .is_ok_and(|bytes| interpreter(&bytes).is_some())
     };
-    let name = Path::new(first).file_name().unwrap_or_default();
-    switches::LAUNCHERS.iter().any(|launcher| name == *launcher) || find(first, path).is_ok_and(is_script)
+    first.to_str().is_some_and(switches::is_launcher) || find(first, path).is_ok_and(is_script)
 }
 
 /// The file that a name stands for, which may be a script.
