@@ -149,6 +149,14 @@ pub fn setups(
 }
 
 impl Setup {
+    /// Nothing is done but what is added to it.
+    pub(super) fn of(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            ..Self::default()
+        }
+    }
+
     /// With a word on what this glibc does by chance, where that is in it.
     fn said_of_chance(self, glibc: Option<Glibc>) -> Self {
         let is_in_it = |(name, value): &(OsString, OsString)| {
@@ -200,9 +208,8 @@ pub(super) fn are_several(policy: Policy) -> bool {
 
 fn without_technique(policy: Policy) -> Option<Setup> {
     let switch = |words: &str, thp| Setup {
-        words: words.to_owned(),
         thp,
-        ..Setup::default()
+        ..Setup::of(words)
     };
     match policy {
         Policy::Of(Base) => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
@@ -217,9 +224,8 @@ fn without_technique(policy: Policy) -> Option<Setup> {
             Some(switch(words, ThpSwitch::ExceptAdvised))
         }
         Policy::Text => Some(Setup {
-            words: "code collapsed from outside (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Text),
-            ..Setup::default()
+            ..Setup::of("code collapsed from outside (process_madvise MADV_COLLAPSE)")
         }),
         Policy::Of(Thp | Hugetlb(_)) => None,
     }
@@ -293,28 +299,22 @@ fn with(technique: Technique, policy: Policy, program: &Program, given: Given<'_
             .map(|(name, _, value)| format!("{name}={value}"))
             .collect();
         return Some(Setup {
-            words: format!("{title} ({})", list.join(" ")),
             env: variables::set(&variables, given),
-            ..Setup::default()
+            ..Setup::of(format!("{title} ({})", list.join(" ")))
         });
     }
     match (technique, policy) {
-        (Technique::Switch, Policy::Of(Thp)) => Some(Setup {
-            words: title.to_owned(),
-            ..Setup::default()
-        }),
+        (Technique::Switch, Policy::Of(Thp)) => Some(Setup::of(title)),
         (Technique::Program, Policy::Of(Hugetlb(size))) if matches!(program.memory, Memory::Database(_)) => {
             Some(Setup {
-                words: title.to_owned(),
                 own: Some(Own::Pool(size)),
-                ..Setup::default()
+                ..Setup::of(title)
             })
         }
         (Technique::Preload, _) => in_front(policy, program, given),
         (Technique::Collapse, Policy::Of(Thp)) => Some(Setup {
-            words: format!("{title} (process_madvise MADV_COLLAPSE)"),
             collapse: Some(Collapse::Private),
-            ..Setup::default()
+            ..Setup::of(format!("{title} (process_madvise MADV_COLLAPSE)"))
         }),
         _ => None,
     }
@@ -330,14 +330,13 @@ fn in_front(policy: Policy, program: &Program, given: Given<'_>) -> Option<Setup
     let beside = (has_malloc && in_vain(Technique::Tunables, program).is_none())
         .then(|| with(Technique::Tunables, policy, program, given))
         .flatten();
+    let beside = beside.map(|beside| Setup {
+        words: format!("{library}, and for malloc {}", beside.words),
+        ..beside
+    });
     Some(Setup {
-        words: match &beside {
-            None => library,
-            Some(beside) => format!("{library}, and for malloc {}", beside.words),
-        },
-        env: beside.map_or_else(Vec::new, |beside| beside.env),
         preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
-        ..Setup::default()
+        ..beside.unwrap_or_else(|| Setup::of(library))
     })
 }
 

@@ -117,19 +117,12 @@ impl Server {
             );
             return Err(failed(arm, &what, &server.outputs.errors()));
         }
-        match server.status() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(failed(
-                arm,
-                &format!("starting the server ended with {status}"),
-                &server.said(),
-            )),
-            Err(error) => Err(failed(
-                arm,
-                &format!("starting the server: {error}"),
-                &server.outputs.errors(),
-            )),
-        }
+        let how = match server.status() {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => format!("starting the server ended with {status}"),
+            Err(error) => format!("starting the server: {error}"),
+        };
+        Err(failed(arm, &how, &server.said()))
     }
 
     /// Has what the loads left checked.
