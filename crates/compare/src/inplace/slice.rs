@@ -6,7 +6,7 @@ use std::time::Duration;
 use chase::counters::program::Event;
 use host::processes::Stat;
 use model::compare::{Flip, Metric, Ran};
-use model::{Backing, PageKind, Unread, counted};
+use model::{Backing, PageKind, Unread};
 
 use crate::Error;
 use crate::live::server::Load;
@@ -149,15 +149,9 @@ pub(super) fn notes(flip: &Flip, passed: &Passed) -> Vec<String> {
         let (pieces, error, meaning) = (refused.pieces, &refused.error, &refused.meaning);
         format!("{pieces} pieces could not be turned: {error}: {meaning}")
     });
-    let ended = passed.last.mark.times.since(&passed.first.mark.times).ended;
-    let ended = (ended > 0).then(|| {
-        format!(
-            "{} ended in the slice: that CPU time is missing",
-            counted(ended, "thread")
-        )
-    });
+    let used = passed.last.mark.times.since(&passed.first.mark.times);
     // What kept pages from being turned stands last, where a verdict looks for it.
-    ended.into_iter().chain(refused).collect()
+    used.note().into_iter().chain(refused).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use host::Source;
-use model::{Cause, Unread};
+use model::{Cause, Unread, counted};
 
 use process::tree;
 
@@ -93,6 +93,14 @@ impl Threads {
             Self::Named(name) => format!("no thread has a name that begins with `{name}` (ps -T -p {root} shows them)"),
         };
         Unread::new(Cause::Absent, format!("/proc/{root}/task"), why)
+    }
+}
+
+impl Used {
+    /// That some of it is missing.
+    pub(crate) fn note(&self) -> Option<String> {
+        let threads = counted(self.ended, "thread");
+        (self.ended > 0).then(|| format!("{threads} ended in the slice: the last of that CPU time is missing"))
     }
 }
 

@@ -4,7 +4,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use model::compare::{Metric, Run};
-use model::counted;
 use process::{Attention, Watch, halt};
 
 use super::Plan;
@@ -126,16 +125,10 @@ impl Worker<'_> {
             (Metric::Cpu, score.used.cpu.as_secs_f64()),
         ];
         let metrics = live::named(metrics.into_iter().chain(memory));
-        let ended = (score.used.ended > 0).then(|| {
-            format!(
-                "{} ended in this slice: the last of its CPU time is not in it",
-                counted(score.used.ended, "thread")
-            )
-        });
         let mut run = Run {
             text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
-            notes: ended.into_iter().collect(),
+            notes: score.used.note().into_iter().collect(),
             ran: self.process.ran(),
             ..Run::bare(metrics.chain(score.rates), seen.backing)
         };
