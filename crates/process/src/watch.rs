@@ -118,20 +118,16 @@ impl Watch {
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
     pub fn tick(&mut self, root: u32) -> Vec<u32> {
         let family = tree::of(&self.source, root);
-        let tree = family.pids;
-        let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
-        let had: Vec<(u32, u64)> = tree
-            .iter()
-            .zip(&sizes)
-            .map(|(&pid, size)| (pid, *size.as_ref().unwrap_or(&0)))
-            .collect();
+        let (tree, mut not_whole) = (family.pids, family.not_whole);
+        let mut had = Vec::with_capacity(tree.len());
+        for &pid in &tree {
+            let size = self.memory(pid).unwrap_or_else(|why| {
+                not_whole.get_or_insert(why);
+                0
+            });
+            had.push((pid, size));
+        }
         let memory: u64 = had.iter().map(|(_, size)| size).sum();
-        // One that has ended has none.
-        let unread = sizes
-            .into_iter()
-            .filter_map(Result::err)
-            .find(|why| why.unread != Cause::Absent);
-        let not_whole = family.not_whole.or(unread);
         self.peak = self.peak.max(memory);
         let moves: Option<u64> = tree
             .iter()
@@ -146,19 +142,14 @@ impl Watch {
         tree
     }
 
-    /// Resident memory, hugetlb pages included; an error if it could not be read.
+    /// Resident memory, hugetlb pages included; an error if it could not be read. A process that has ended has none.
     fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
-        let status = Status::parse(&path, &self.source.bytes(&path).into_result()?);
-        match status.rss.into_result() {
-            Ok(rss) => Ok(rss.0
-                + status
-                    .hugetlb
-                    .into_result()
-                    .map_or_else(none_of_absent, |bytes| Ok(bytes.0))?),
-            // A process that has ended, and is not reaped yet, has no memory.
-            Err(why) => none_of_absent(why),
-        }
+        let Some(bytes) = self.source.bytes(&path).if_present()? else {
+            return Ok(0);
+        };
+        let status = Status::parse(&path, &bytes);
+        Ok(status.rss.or_if_absent(Bytes(0))?.0 + status.hugetlb.or_if_absent(Bytes(0))?.0)
     }
 
     /// A walk of more memory takes longer: at worst all that is new is on base pages.
@@ -194,16 +185,12 @@ impl Watch {
         let (mut areas, mut why_not, mut whole) = (Vec::new(), not_whole, true);
         let mut of_size = Bytes(0);
         for &(pid, had) in tree {
-            match counted(&self.source, pid).into_result() {
-                Ok(more) => {
+            match mapped(&self.source, pid, self.thp_size) {
+                Ok((more, bytes)) => {
                     // Its memory is gone before it is: this look came too late for it.
                     let is_there = more.iter().any(|area| area.resident() > Some(Bytes(0)));
                     whole &= had == 0 || is_there;
-                    match of_thp_size(pid, &more, self.thp_size) {
-                        Ok(bytes) => of_size.0 += bytes.0,
-                        Err(why) if why.unread == Cause::Absent => whole &= had == 0,
-                        Err(why) => why_not = Some(why),
-                    }
+                    of_size.0 += bytes.0;
                     areas.extend(more);
                 }
                 Err(why) if why.unread == Cause::Absent => whole &= had == 0,
@@ -250,10 +237,6 @@ impl Watch {
     }
 }
 
-fn none_of_absent(why: Unread) -> Result<u64, Unread> {
-    if why.unread == Cause::Absent { Ok(0) } else { Err(why) }
-}
-
 fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
     let why = if looks == 0 || seen.0 == 0 {
         "the program ended before it could be looked at: give it more to do".to_owned()
@@ -277,9 +260,14 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Bytes of a process on pages of a THP size, where one is asked for.
-pub fn of_thp_size(pid: u32, areas: &[Area], size: Option<Bytes>) -> Result<Bytes, Unread> {
-    size.map_or(Ok(Bytes(0)), |size| mthp_of(pid, areas, size))
+/// The mappings of a process, and the bytes of them on pages of a THP size, where one is asked for.
+///
+/// # Errors
+/// If one of them could not be read.
+pub fn mapped(source: &Source, pid: u32, size: Option<Bytes>) -> Result<(Vec<Area>, Bytes), Unread> {
+    let areas = counted(source, pid).into_result()?;
+    let bytes = size.map_or(Ok(Bytes(0)), |size| mthp_of(pid, &areas, size))?;
+    Ok((areas, bytes))
 }
 
 /// Takes them out of what smaps counts as base pages.

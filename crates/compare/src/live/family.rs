@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use host::Source;
-use host::processes::areas::{Area, counted};
+use host::processes::areas::Area;
 use host::processes::{Coverage, Sort, Stat, objects};
 use model::compare::Metric;
 use model::{Backing, Bytes, Cause, Unread};
-use process::{code, cpu_time, of_thp_size, tell, tree};
+use process::{code, cpu_time, mapped, tell, tree};
 
 /// The variable that stays with what a server's command starts, also where another process becomes its parent.
 pub(super) const MARK: &str = "HUGEWISE_RUN";
@@ -98,9 +98,8 @@ impl Family {
         let began = cpu_time();
         let (mut areas, mut why_not, mut of_size) = (Vec::new(), None, Bytes(0));
         for pid in self.pids() {
-            let looked = counted(&self.source, pid).into_result();
-            match looked.and_then(|more| Ok((of_thp_size(pid, &more, self.thp_size)?, more))) {
-                Ok((bytes, more)) => {
+            match mapped(&self.source, pid, self.thp_size) {
+                Ok((more, bytes)) => {
                     of_size.0 += bytes.0;
                     areas.extend(more);
                 }
