@@ -2,8 +2,8 @@
 //!
 //! It is an array of [`WORDS`] 64-bit words in the machine's byte order, in a sealed memfd. hugewise writes the orders once,
 //! before the program starts; the library, in every process that loads it, adds to the counts. Which file it is stands in the
-//! environment variable [`VARIABLE`], as `PID:FD:NONCE` in decimal digits: the descriptor is inherited under that number, and if
-//! the program closed it, `/proc/PID/fd/FD` leads to the same file. [`at::NONCE`] distinguishes it from any other.
+//! environment variable [`VARIABLE`], as `FD:NONCE:/proc/PID/fd/FD`: the descriptor is inherited under that number, and if the program
+//! closed it, the path leads to the same file. [`at::NONCE`] distinguishes it from any other.
 #![no_std]
 
 mod kind;

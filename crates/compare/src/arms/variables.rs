@@ -1,6 +1,6 @@
 //! The variables that switch a program's allocator to huge pages, or keep it from them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use model::Bytes;
 use model::PageKind::{Base, Hugetlb, Mthp, Thp};
@@ -97,13 +97,14 @@ fn tunables(policy: Policy) -> String {
     format!("glibc.malloc.hugetlb={pages}:{heap}")
 }
 
-fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {
+/// A value behind the one that is there, if there is one and several may be.
+pub(super) fn added(given: Option<OsString>, separator: &str, value: impl AsRef<OsStr>) -> OsString {
     let mut all = given
         .filter(|given| !given.is_empty() && !separator.is_empty())
         .unwrap_or_default();
     if !all.is_empty() {
         all.push(separator);
     }
-    all.push(value);
+    all.push(value.as_ref());
     all
 }
