@@ -9,6 +9,7 @@ use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
 use crate::Named;
+use crate::around::Shortage;
 use crate::place::Bound;
 use crate::technique::Setup;
 
@@ -53,6 +54,14 @@ impl Arm {
             },
             kind: self.kind,
             place: self.place.clone(),
+        }
+    }
+
+    /// What the pool of its pages lacks is said of it in every way to them.
+    pub(crate) fn lack(&mut self, short: &[Shortage]) {
+        let found = short.iter().find(|shortage| Some(shortage.kind) == self.kind);
+        for setup in [&mut self.setup].into_iter().chain(&mut self.others) {
+            setup.lacks = found.map(|shortage| shortage.why.clone());
         }
     }
 

@@ -7,7 +7,7 @@ use model::{Bytes, PageKind};
 
 use super::{Arm, Live};
 use crate::arms::Arms;
-use crate::around::{Event, Shortage, shortage};
+use crate::around::{Around, Event, Shortage};
 use crate::room::Room;
 use crate::runlog::RunLog;
 use crate::technique::Setup;
@@ -84,19 +84,9 @@ fn needed(arms: &Arms, room: &Room<'_>, live: &Live<'_>) -> Result<Bytes, Error>
 fn try_all(live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec, Error> {
     for place in 0..live.arms.len() {
         let mut arm = live.arms[place].clone();
-        let Some(kind) = arm.kind.filter(|kind| *kind != PageKind::Base) else {
-            continue;
-        };
-        let choice = try_ways(&mut arm, kind, spec.least_coverage, &mut |arm| {
-            live.one(arm, Attention::Free)
-        })?;
-        if let Some(words) = choice {
-            live.around.report(&Event::Technique {
-                arm: &arm.name,
-                words: &words,
-            });
-        }
-        arm.setup.lacks = shortage(short, Some(kind)).map(str::to_owned);
+        arm.lack(short);
+        let mut run = |arm: &Arm| live.one(arm, Attention::Free);
+        try_ways(&mut arm, spec.least_coverage, live.around, &mut run)?;
         live.arms[place] = arm;
     }
     Ok(Spec {
@@ -105,21 +95,21 @@ fn try_all(live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec,
     })
 }
 
-/// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else
-/// the one that reaches most. `None` for an arm with one way.
+/// Makes an arm that has several ways to its pages take the first that reaches the share `least` of the memory, or else the one
+/// that reaches most, and reports which.
 ///
 /// # Errors
 /// If the program ends badly on every way, or the user has had enough.
 pub(crate) fn try_ways(
     arm: &mut Arm,
-    kind: PageKind,
     least: f64,
+    around: &dyn Around,
     run: &mut dyn FnMut(&Arm) -> Result<Run, Error>,
-) -> Result<Option<String>, Error> {
+) -> Result<(), Error> {
     let others = std::mem::take(&mut arm.others);
-    if others.is_empty() {
-        return Ok(None);
-    }
+    let Some(kind) = arm.kind.filter(|kind| kind.is_large() && !others.is_empty()) else {
+        return Ok(());
+    };
     let mut tried = Vec::new();
     for setup in std::iter::once(arm.setup.clone()).chain(others) {
         arm.setup = setup.clone();
@@ -131,7 +121,11 @@ pub(crate) fn try_ways(
         }
     }
     arm.setup = best(tried, kind, least)?;
-    Ok(Some(arm.setup.words.clone()))
+    around.report(&Event::Technique {
+        arm: &arm.name,
+        words: &arm.setup.words,
+    });
+    Ok(())
 }
 
 impl Share {
@@ -216,14 +210,10 @@ impl Tried {
 
 /// The way that reaches most, the first of equals; the last that was tried, if it reached enough.
 fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Setup, Error> {
-    let weights = tried.iter().map(|tried| tried.share.weight(least));
-    let (place, _) = weights.enumerate().fold(
-        (0, f64::NEG_INFINITY),
-        |best, this| {
-            if this.1 > best.1 { this } else { best }
-        },
-    );
-    let mut chosen = tried.remove(place);
+    let weights = tried.iter().map(|tried| tried.share.weight(least)).enumerate();
+    // Of equals the last is taken, which is the first from behind.
+    let best = weights.rev().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut chosen = tried.remove(best.map_or(0, |(place, _)| place));
     if let Share::Failed(error) = chosen.share {
         return Err(error);
     }

@@ -1,9 +1,9 @@
 //! Slices of programs that are alive at once: started one by one, if memory is enough for all, and anew after some slices of each.
 
-use model::Bytes;
+use model::{Bytes, PageKind};
 
-use super::{Slices, Started};
-use crate::around::{Around, Event, Shortage, shortage};
+use super::Slices;
+use crate::around::{Around, Event};
 use crate::live::Arm;
 use crate::room::Room;
 use crate::runlog::RunLog;
@@ -18,12 +18,13 @@ pub(crate) fn compare(
     mut slices: Slices<'_>,
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
-    let first = first(around, spec, &mut slices)?;
-    if let Some(each) = first.memory {
+    let memory = needed(around, spec, &mut slices)?;
+    if let Some(each) = memory {
         must_fit(slices.arms.len(), each)?;
     }
-    let short = room.borrow(around, first.memory.unwrap_or_default());
-    let compared = all(around, spec, &mut slices, &short).and_then(|()| {
+    let short = room.borrow(around, memory.unwrap_or_default());
+    slices.arms.iter_mut().for_each(|arm| arm.lack(&short));
+    let compared = slices.start_all(spec.least_coverage, around).and_then(|()| {
         log.note_ways(slices.arms.iter().map(|arm| &arm.setup));
         let arms = slices.arms.iter().take(spec.arms.len()).map(Arm::named);
         let spec = Spec {
@@ -39,41 +40,15 @@ pub(crate) fn compare(
     compared
 }
 
-/// The reference shows how much memory a program needs. If it takes that from a pool, it starts anew once it can.
-fn first(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
-    let kind = spec.arms.first().and_then(|reference| reference.kind);
-    if kind.is_none_or(|kind| kind.pool().is_none()) {
-        return start(around, spec, slices);
+/// The memory that a program needs, as the reference shows. If it takes that from a pool, it starts anew once it can.
+fn needed(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Option<Bytes>, Error> {
+    let reference = &slices.arms[0];
+    if reference.kind.and_then(PageKind::pool).is_none() {
+        return slices.start_next(spec.least_coverage, around);
     }
     around.report(&Event::Needed { is_start: true });
-    let started = slices.start_next(None, spec.least_coverage)?;
-    slices.end();
-    Ok(started)
-}
-
-fn all(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>, short: &[Shortage]) -> Result<(), Error> {
-    for arm in &mut slices.arms {
-        let lacks = shortage(short, arm.kind).map(str::to_owned);
-        for setup in [&mut arm.setup].into_iter().chain(&mut arm.others) {
-            setup.lacks.clone_from(&lacks);
-        }
-    }
-    while slices.next().is_some() {
-        start(around, spec, slices)?;
-    }
-    Ok(())
-}
-
-/// The program behind the last arm is the reference's second, which has no name in the result.
-fn start(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
-    let name = slices.next().unwrap_or_default().to_owned();
-    around.report(&Event::Starting(&name));
-    let named = spec.arms.iter().find(|named| named.name == name);
-    let started = slices.start_next(named.and_then(|named| named.kind), spec.least_coverage)?;
-    if let Some(words) = &started.technique {
-        around.report(&Event::Technique { arm: &name, words });
-    }
-    Ok(started)
+    let (_, settled) = slices.start(reference)?;
+    Ok(settled.memory())
 }
 
 /// Programs that do not fit would be swapped, or killed.
