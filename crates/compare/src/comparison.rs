@@ -132,10 +132,13 @@ impl<'a> Comparison<'a> {
         };
         match made {
             Err(error) if !design::is_unfit(&error) => Err(error),
-            Err(error) if is_asked => Err(Error::Unfit {
-                design: spec.method,
-                error: Box::new(error),
-            }),
+            Err(error) if is_asked => {
+                let why = format!(
+                    "{error} (--design runs starts the program anew for each run; slices take a program that goes on working and \
+                     counts what it does)"
+                );
+                Err(Error::asked(format!("--design {}", spec.method.name()), why))
+            }
             Err(error) => {
                 self.fall_back(&mut spec, &error, log)?;
                 self.whole_runs(&spec, stop, log)

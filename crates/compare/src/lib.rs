@@ -39,7 +39,6 @@ mod worker;
 use std::io;
 use std::time::Duration;
 
-use model::compare::Method;
 use model::{Backing, PageKind};
 
 pub use arms::custom::{Custom, may_collapse};
@@ -70,17 +69,9 @@ pub enum Error {
     /// The program could not be started.
     #[error("{program}: the program cannot be started: {error} (is it on PATH, and executable?)")]
     Start { program: String, error: io::Error },
-    /// A run did not end well.
-    #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
-    Failed {
-        arm: String,
-        status: String,
-        /// The end of what it wrote to standard error.
-        said: String,
-    },
-    /// A server or a command around it did not do its part.
+    /// A program did not end well, or a server or a command around one did not do its part.
     #[error("arm {arm}: {what}{said}")]
-    Server {
+    Failed {
         arm: String,
         /// What happened, with the option that it is about.
         what: String,
@@ -123,31 +114,12 @@ pub enum Error {
     /// Slices of one process cannot be made or scored so.
     #[error("in place: {0}")]
     InPlace(String),
-    /// An arm did not get its pages, so that nothing was compared.
-    #[error(
-        "arm {arm} did not take effect: {}{}",
-        .share.map_or("its pages could not be read".to_owned(), |share| format!("{:.1} % of its memory was on them", share * 100.0)),
-        .note.as_ref().map_or(String::new(), |note| format!(" ({note})"))
-    )]
-    NotInEffect {
-        arm: String,
-        /// The share of its memory that its pages back; `None` if that could not be read.
-        share: Option<f64>,
-        note: Option<String>,
-    },
     /// A program that was to stay alive ended so early that nothing can be said.
     #[error(
         "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
         interim::LEAST
     )]
     TooFew { blocks: u32 },
-    /// A design that was asked for does not suit this program.
-    #[error(
-        "--design {}: {error} (--design runs starts the program anew for each run; slices take a program that goes on \
-         working and counts what it does)",
-        design.name()
-    )]
-    Unfit { design: Method, error: Box<Error> },
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
@@ -176,6 +148,14 @@ impl Error {
         Self::Asked {
             what: what.into(),
             why: why.into(),
+        }
+    }
+
+    pub(crate) fn failed(arm: &live::Arm, what: impl Into<String>, errors: &str) -> Self {
+        Self::Failed {
+            arm: arm.name.clone(),
+            what: what.into(),
+            said: excerpt::said(errors),
         }
     }
 

@@ -25,10 +25,9 @@ use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
 pub use self::shell::clean_up;
-pub(crate) use self::shell::{command, hook};
+pub(crate) use self::shell::{command, ended, hook};
 pub(crate) use self::trial::compare;
 use super::around::Lender;
-use super::excerpt::said;
 use super::metric::{Asked, From};
 use super::policy::LEAST_BASE;
 use super::score::Counter;
@@ -156,11 +155,11 @@ impl Live<'_> {
             (*count, *status) = (*count + 1, ended.status.to_string());
             return Ok(());
         }
-        Err(Error::Failed {
-            arm: arm.name.clone(),
-            status: ended.status.to_string(),
-            said: said(&outputs.errors()),
-        })
+        let what = format!(
+            "the program ended with {} (--ignore-failure takes such runs all the same)",
+            ended.status
+        );
+        Err(Error::failed(arm, what, &outputs.errors()))
     }
 
     /// The metrics that are looked for in texts: in the program's `own`, and at those places whose time it is.

@@ -73,9 +73,7 @@ fn needed(arms: &Arms, room: &Room<'_>, live: &Live<'_>) -> Result<Bytes, Error>
     match live.one(&plain, Attention::Free) {
         Ok(run) => Ok(run.memory().unwrap_or_default().max(live.whole.get())),
         // It may be that it does not start without pages.
-        Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
-            room.half().ok_or(error)
-        }
+        Err(error @ (Error::Failed { .. } | Error::Gone { .. })) if !is_reference => room.half().ok_or(error),
         Err(error) => Err(error),
     }
 }
