@@ -49,13 +49,14 @@ pub(crate) fn stolen(
 
 #[cfg(test)]
 mod tests {
+    use host::processes::Stat;
     use host::threads::times;
     use host::{Source, Tree};
     use model::Reading;
 
     use process::migrations;
 
-    use super::{steal, stolen, thread};
+    use super::{name, steal, stolen};
 
     #[test]
     fn a_thread_and_the_steal_of_each_cpu_are_read() {
@@ -69,13 +70,14 @@ mod tests {
                 "cpu  1 1 1 1 1 1 1 90 0 0\ncpu0 1 1 1 1 1 1 1 40 0 0\ncpu1 1 1 1 1 1 1 1 50 0 0\n",
             );
         let source = Source::from_tree("made", machine);
-        let seen = thread(&source, 5, 6).expect("a thread");
-        assert_eq!((seen.name.as_str(), seen.state, seen.cpu), ("a) b", 'R', 3));
+        let seen = Stat::of_thread(&source, 5, 6).expect("a thread");
+        assert_eq!((seen.state(), seen.processor()), (Some('R'), Some(3)));
+        assert_eq!(name(&source, 5, 6), "a) b");
         assert_eq!(
             (times(&source, 5, 6), migrations(&source, "/proc/5/task/6")),
             (Some([1200, 34]), Some(17))
         );
-        assert_eq!((thread(&source, 5, 7), times(&source, 5, 7)), (None, None));
+        assert_eq!((name(&source, 5, 7), times(&source, 5, 7)), (String::new(), None));
         let before = Reading::Known([(0, 30), (1, 50)].into());
         let ticks = rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(stolen(&before, &steal(&source), 0), Reading::Known(10.0 / ticks));
