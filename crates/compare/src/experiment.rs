@@ -16,9 +16,6 @@ use super::judge::{self, Rules};
 use super::schedule::{self, Slot};
 use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
 
-/// No reader needs it more often, and a run may take a millisecond.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-
 /// After so many blocks it ends if no run of any arm had more than this share of its memory on the pages of its arm: a way that works by
 /// chance fails once, and not in all.
 const HOPELESS: u32 = 2;
@@ -51,7 +48,6 @@ pub fn run(
         whole: 0,
         warmed: 0,
         is_judged: false,
-        told: None,
     };
     done.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
     let ended = match experiment.go() {
@@ -78,8 +74,6 @@ struct Experiment<'a, E> {
     warmed: u32,
     /// Was the reference's first run looked at?
     is_judged: bool,
-    /// When its progress was last shown.
-    told: Option<Duration>,
 }
 
 impl<E: Executor> Experiment<'_, E> {
@@ -237,10 +231,6 @@ impl<E: Executor> Experiment<'_, E> {
 
     fn tell(&mut self, slot: Slot) {
         let spent = self.executor.elapsed();
-        if self.told.is_some_and(|told| spent < told + PROGRESS_PERIOD) {
-            return;
-        }
-        self.told = Some(spent);
         let blocks = self.plan.most() * self.per_start();
         let all = f64::from(blocks) * self.slots() as f64;
         let done = self.runs.len() as f64 / all;
