@@ -178,18 +178,12 @@ impl Custom {
     /// Why a technique does nothing in this program, unless the program is there to start another.
     fn in_vain(&self, asked: Technique, command: &[OsString], program: &Program) -> Option<String> {
         let why = technique::in_vain(asked, program)?;
-        let path = self.path();
-        let (may_start, itself) = match asked {
-            Technique::Jvm => (
-                program::may_start_java(command, path.as_deref()),
-                "a JVM that it starts itself, write JAVA_TOOL_OPTIONS",
-            ),
-            _ => (
-                program::may_start_another(command, path.as_deref()),
-                "a program that it starts itself, write the variables",
-            ),
+        let may_start = match asked {
+            Technique::Jvm => program::may_start_java,
+            _ => program::may_start_another,
         };
-        (!may_start).then(|| format!("{why} (leave the technique out; of {itself} in env of an arm in --arms-file)"))
+        let other = "of a program that it starts itself, write the variables, such as JAVA_TOOL_OPTIONS, in env of an arm in --arms-file";
+        (!may_start(command, self.path().as_deref())).then(|| format!("{why} (leave the technique out; {other})"))
     }
 
     /// An arm with the variables and the layout of this one.
