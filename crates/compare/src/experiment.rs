@@ -82,7 +82,7 @@ impl<E: Executor> Experiment<'_, E> {
         if self.made.insert(slot) {
             self.runs.push((slot, run));
         }
-        while self.in_start(self.whole) == self.per_start() as usize * self.slots() {
+        while self.in_start(self.whole) == self.spec.per_start as usize * self.slots() {
             self.whole += 1;
         }
     }
@@ -92,10 +92,6 @@ impl<E: Executor> Experiment<'_, E> {
         self.spec.arms.len() + 1
     }
 
-    fn per_start(&self) -> u32 {
-        self.spec.per_start.max(1)
-    }
-
     /// Do programs live on from slice to slice, each of them started anew now and then?
     fn is_sliced(&self) -> bool {
         self.spec.method == Method::Slices
@@ -103,7 +99,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     fn in_start(&self, start: u32) -> usize {
         let first = |start| Slot {
-            block: start * self.per_start(),
+            block: start * self.spec.per_start,
             arm: 0,
             again: false,
         };
@@ -151,8 +147,8 @@ impl<E: Executor> Experiment<'_, E> {
     fn start(&mut self, start: u32) -> Result<(), Error> {
         let before = self.executor.elapsed();
         self.executor.begin(start)?;
-        let first = start * self.per_start();
-        for block in first..first + self.per_start() {
+        let first = start * self.spec.per_start;
+        for block in first..first + self.spec.per_start {
             self.block(block)?;
         }
         self.fit_budget_by_start(before);
@@ -231,7 +227,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     fn tell(&mut self, slot: Slot) {
         let spent = self.executor.elapsed();
-        let blocks = self.plan.most() * self.per_start();
+        let blocks = self.plan.most() * self.spec.per_start;
         let all = f64::from(blocks) * self.slots() as f64;
         let done = self.runs.len() as f64 / all;
         let left = time_left(spent, done);
@@ -272,7 +268,7 @@ impl<E: Executor> Experiment<'_, E> {
         Rules {
             level,
             smallest_effect: self.spec.smallest_effect,
-            per_start: self.per_start(),
+            per_start: self.spec.per_start,
         }
     }
 
@@ -343,7 +339,7 @@ impl<E: Executor> Experiment<'_, E> {
             loads: self.spec.loads,
             order: self.spec.order,
             blocks,
-            per_start: self.per_start(),
+            per_start: self.spec.per_start,
             most: self.plan.most(),
             looks: self.plan.at.clone(),
             spent: self.plan.made.clone(),

@@ -197,7 +197,7 @@ impl<'a> RunLog<'a> {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn take_whole_starts(&mut self, spec: &Spec) -> Result<Vec<(Slot, Run)>, Error> {
-        let per_start = spec.per_start.max(1);
+        let per_start = spec.per_start;
         let slots = (spec.arms.len() + 1) * per_start as usize;
         let start = |line: &Finished<'_>| line.run.block / per_start;
         let of_start = |wanted: u32| self.done.iter().filter(|line| start(line) == wanted).count();

@@ -103,32 +103,23 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
     let blocks = compare.design.blocks.saturating_mul(compare.design.per_start.max(1));
     let mut turns = BTreeSet::new();
     for (at, arm) in compare.arms.iter().enumerate() {
+        let refused = |why: String| Err(format!("the arm {} {why}", arm.name));
         let slots: BTreeSet<(u32, bool)> = arm.runs.iter().map(|run| (run.block, run.again)).collect();
         if slots.len() < arm.runs.len() {
-            return Err(format!(
-                "the arm {} has two runs in the same place of a block",
-                arm.name
-            ));
+            return refused("has two runs in the same place of a block".to_owned());
         }
         let per_block: &[bool] = if at == 0 { &[false, true] } else { &[false] };
         let is_there = |block: u32| per_block.iter().all(|again| slots.contains(&(block, *again)));
         let missing = (0..blocks).find(|block| !is_there(*block));
         if let Some(block) = missing {
-            return Err(format!(
-                "the arm {} lacks a run in block {} of {blocks}",
-                arm.name,
-                block + 1
-            ));
+            return refused(format!("lacks a run in block {} of {blocks}", block + 1));
         }
         if let Some(run) = arm.runs.iter().find(|run| !turns.insert(run.turn)) {
             return Err(format!("two runs have turn {}", run.turn + 1));
         }
-        if let Some(name) = arm
-            .runs
-            .iter()
-            .find_map(|run| run.metrics.iter().find(|(_, value)| !value.is_finite()))
-        {
-            return Err(format!("the arm {} has a run whose {} is no number", arm.name, name.0));
+        let mut metrics = arm.runs.iter().flat_map(|run| &run.metrics);
+        if let Some((name, _)) = metrics.find(|(_, value)| !value.is_finite()) {
+            return refused(format!("has a run whose {name} is no number"));
         }
     }
     Ok(())
