@@ -218,8 +218,8 @@ impl<'a> Session<'a> {
         let missed = self.missed(&total, lost_records);
         let mut total = total.tally(has_records);
         if let Some(clocks) = self.recorder.clocks() {
-            total.cpu_s.clone_from(&clocks.cpu_s);
-            total.migrations = clocks.migrations.unwrap_or(total.migrations);
+            total.cpu_s = clocks.cpu_s();
+            total.migrations = clocks.migrations().unwrap_or(total.migrations);
         }
         let used = total.cpu();
         let (method, no_records) = match &self.recorder.by {

@@ -8,8 +8,7 @@ use chase::counters::switches::{Record, Switches, now};
 use host::processes::Stat;
 use host::threads::times;
 use host::{Distances, Snapshot, Source};
-use model::compare::Ran;
-use model::placement::{Migrations, NoRecords};
+use model::placement::NoRecords;
 use process::{cpu_time, migrations, tree};
 
 use crate::collector::{Collector, LAG, drain_until};
@@ -47,16 +46,9 @@ pub(crate) enum By {
         last: BTreeMap<u32, Look>,
         /// Moves by the kernel's own count.
         counted: Option<u64>,
-        clocks: Option<Box<Clocks>>,
+        /// Of all threads together.
+        clocks: Option<Box<Collector>>,
     },
-}
-
-/// Clocks of all threads together, and what they counted so far.
-pub(crate) struct Clocks {
-    collector: Collector,
-    pub(crate) cpu_s: BTreeMap<u32, f64>,
-    /// Where all moves are recorded.
-    pub(crate) migrations: Option<Migrations>,
 }
 
 /// A thread as it was looked at last.
@@ -76,15 +68,10 @@ impl By {
 
     /// Looks at threads, with clocks as they were wanted instead of records.
     pub(crate) fn clocks(collector: Collector) -> Self {
-        let clocks = Clocks {
-            collector,
-            cpu_s: BTreeMap::new(),
-            migrations: Some(Migrations::default()),
-        };
-        Self::looks(NoRecords::NotWanted, Some(Box::new(clocks)))
+        Self::looks(NoRecords::NotWanted, Some(Box::new(collector)))
     }
 
-    pub(crate) fn looks(why: NoRecords, clocks: Option<Box<Clocks>>) -> Self {
+    pub(crate) fn looks(why: NoRecords, clocks: Option<Box<Collector>>) -> Self {
         Self::Looks {
             why,
             last: BTreeMap::new(),
@@ -148,9 +135,7 @@ impl Recorder {
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
             By::Records { switches, .. } => switches.used_before(),
-            By::Looks { clocks, .. } => clocks
-                .as_ref()
-                .map_or(Duration::ZERO, |clocks| clocks.collector.used_before()),
+            By::Looks { clocks, .. } => clocks.as_ref().map_or(Duration::ZERO, |clocks| clocks.used_before()),
         }
     }
 
@@ -171,7 +156,7 @@ impl Recorder {
     }
 
     /// Clocks of all threads together, where they count the time.
-    pub(crate) fn clocks(&self) -> Option<&Clocks> {
+    pub(crate) fn clocks(&self) -> Option<&Collector> {
         match &self.by {
             By::Looks { clocks, .. } => clocks.as_deref(),
             By::Records { .. } => None,
@@ -179,14 +164,14 @@ impl Recorder {
     }
 
     pub(crate) fn has_all_moves(&self) -> bool {
-        self.has_records() || self.clocks().is_some_and(|clocks| clocks.migrations.is_some())
+        self.has_records() || self.clocks().and_then(Collector::migrations).is_some()
     }
 
     /// Records that found no room so far.
     pub(crate) fn lost(&mut self) -> u64 {
         match &mut self.by {
             By::Records { switches, .. } => switches.lost(),
-            By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.collector.lost()),
+            By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.lost()),
         }
     }
 
@@ -197,12 +182,11 @@ impl Recorder {
         } = &mut self.by
         {
             let ran = match has_ended {
-                true => clocks.collector.take(),
-                false => clocks.collector.take_so_far(),
+                true => clocks.take(),
+                false => clocks.take_so_far(),
             };
             let moves = ran.migrations.map_or(0, |migrations| migrations.total());
             self.ledger.clocked(&ran.cpu_s, moves, now());
-            clocks.take(&ran);
         }
     }
 
@@ -285,19 +269,5 @@ impl Recorder {
                 account.queued = Some(queued.saturating_sub(before));
             }
         }
-    }
-}
-
-impl Clocks {
-    fn take(&mut self, ran: &Ran) {
-        for (&cpu, seconds) in &ran.cpu_s {
-            *self.cpu_s.entry(cpu).or_default() += seconds;
-        }
-        // Once some are missing, those before are not all either.
-        let both = self.migrations.zip(ran.migrations);
-        self.migrations = both.map(|(mut all, new)| {
-            new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
-            all
-        });
     }
 }
