@@ -29,4 +29,4 @@ pub use handles::{Handles, handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
 pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};
-pub use watch::{Attention, Seen, Watch, code, cpu_time, mapped, migrations, tell};
+pub use watch::{Attention, Seen, Walk, Watch, cpu_time, migrations, walk};
