@@ -225,7 +225,7 @@ impl<'a> Comparison<'a> {
         process.tell_reach(self.around)?;
         let spec = pair.spec(pid, spec.clone());
         let done = log.take_whole_starts(&spec)?;
-        let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, self.around);
+        let finished = inplace::run(&spec, done, pair, &mut process, log, self.around);
         match (finished.compared.is_ok(), process.end()) {
             // The result is there, and the program was killed.
             (true, Err(error)) if !stop() => self.around.report(&Event::NotStopped(&error)),

@@ -35,7 +35,7 @@ pub fn compare(
         };
         let spec = pair.spec(pid, spec);
         let done = log.take_done(&spec);
-        let finished = super::run(&spec, done, &pair.plan, &mut process, log, around);
+        let finished = super::run(&spec, done, &pair, &mut process, log, around);
         let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
         if !is_told {
             let restored = finished.restored.as_ref();
