@@ -307,12 +307,13 @@ impl Choice {
     /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
     fn usual(request: &Request, in_place: &Result<Pair, Error>) -> Self {
         let task = &request.task;
+        let is_of_one_arm = |asked: &Asked| is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm);
         let (method, reason) = if goes_on(task) && design::unfit(request, Method::Flip, in_place).is_none() {
             let is_loaded = task.server.is_some();
             (Method::Flip, if is_loaded { Because::Loads } else { Because::Counters })
         } else if task.server.is_some() {
             (Method::Runs, Because::Load)
-        } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
+        } else if let Some(asked) = task.asked.iter().find(|asked| !is_of_one_arm(asked)) {
             let metric = asked.wanted.name.clone();
             (Method::Runs, Because::AtEnd { metric })
         } else {
@@ -336,10 +337,6 @@ fn goes_on(task: &Task) -> bool {
 
 fn is_counter(asked: &Asked) -> bool {
     asked.pattern.is_some() && asked.wanted.higher
-}
-
-fn is_counter_of_one_arm(asked: &Asked) -> bool {
-    is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm)
 }
 
 /// What is asked of slices, against a design that has none, or none in place.

@@ -80,7 +80,8 @@ impl Arms {
 
     /// Must each of their programs run while no other does?
     pub(crate) fn are_alone(&self) -> bool {
-        self.live.iter().any(Arm::is_alone)
+        // Those that turn switches of the machine, which all programs that are alive share.
+        self.lent().iter().any(|kind| kind.mthp().is_some())
     }
 
     /// The reference's program on base pages, which starts without a pool and shows how large it is.
@@ -119,11 +120,6 @@ impl Arm {
             .kind
             .map(|kind| if is_largest(kind) { PageKind::Thp } else { kind });
         Ok(self)
-    }
-
-    /// Does it turn switches of the machine, which all programs that are alive share?
-    fn is_alone(&self) -> bool {
-        self.lent.iter().any(|kind| kind.mthp().is_some())
     }
 }
 
