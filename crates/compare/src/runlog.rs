@@ -236,16 +236,13 @@ fn line_of(look: Spent) -> serde_json::Value {
 
 /// All lines of a file.
 fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec(head)?;
-    for run in runs {
+    let runs = runs.iter().map(serde_json::to_vec);
+    let looked = looked.iter().map(|&look| serde_json::to_vec(&line_of(look)));
+    let mut text = Vec::new();
+    for line in std::iter::once(serde_json::to_vec(head)).chain(runs).chain(looked) {
+        text.extend(line?);
         text.push(b'\n');
-        serde_json::to_writer(&mut text, run)?;
     }
-    for &look in looked {
-        text.push(b'\n');
-        serde_json::to_writer(&mut text, &line_of(look))?;
-    }
-    text.push(b'\n');
     Ok(text)
 }
 

@@ -47,11 +47,6 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Does any arm need something on loan?
-    pub(crate) fn is_needed(&self) -> bool {
-        !self.kinds.is_empty() || !self.sizes.is_empty()
-    }
-
     /// Will pages be taken on loan, as many as the program's memory needs?
     pub(crate) fn is_borrowed(&self) -> bool {
         !self.kinds.is_empty() && !self.request.no_pool

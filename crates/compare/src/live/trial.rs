@@ -48,13 +48,8 @@ pub(crate) fn compare<'a>(
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
     let memory = needed(arms, room, &live)?;
-    let short = if room.is_needed() {
-        let (lender, short) = room.lender(live.around, memory)?;
-        live.lender = Some(lender);
-        short
-    } else {
-        Vec::new()
-    };
+    let (lender, short) = room.lender(live.around, memory)?;
+    live.lender = Some(lender);
     let spec = try_all(&mut live, spec, &short)?;
     log.note_ways(live.arms.iter().map(|arm| &arm.setup));
     let done = log.take_done(&spec);
