@@ -149,7 +149,7 @@ impl Request {
             order: self.order,
             most: self.runs.unwrap_or(MOST),
             per_start: if method == Method::Slices { PER_START } else { 1 },
-            looked: log.looked.clone(),
+            looked: log.held.looked.clone(),
             earlier: log.earlier,
             loads: self.task.loads(method),
             all: self.runs.is_some(),
