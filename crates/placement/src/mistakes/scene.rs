@@ -73,7 +73,7 @@ impl Scene {
         if let Some(look) = Look::read(source) {
             scene.recall(&look);
         }
-        scene.note_used();
+        scene.note_used(Thread::is_busy);
         scene
     }
 
@@ -96,26 +96,14 @@ impl Scene {
                 thread.look_again(source, process.pid, passed);
             }
         }
-        self.note_used();
+        self.note_used(Thread::is_busy);
     }
 
-    fn note_used(&mut self) {
-        let busy = self
-            .processes
-            .iter()
-            .flat_map(|process| &process.threads)
-            .filter(|thread| thread.is_busy());
-        self.used.extend(busy.filter_map(|thread| thread.cpu));
-    }
-
-    /// CPUs whose threads share them are used too, though none of the threads is busy.
-    pub(crate) fn note_shared(&mut self) {
+    /// CPUs of such threads are used.
+    pub(crate) fn note_used(&mut self, uses: fn(&Thread) -> bool) {
         let threads = self.processes.iter().flat_map(|process| &process.threads);
-        let shared: Vec<u32> = threads
-            .filter(|thread| thread.is_runnable)
-            .filter_map(|thread| thread.cpu)
-            .collect();
-        self.used.extend(shared);
+        let using = threads.filter(|thread| uses(thread));
+        self.used.extend(using.filter_map(|thread| thread.cpu));
     }
 
     /// The memory of those that are pinned, busy, or virtual machines: to read it takes time.
