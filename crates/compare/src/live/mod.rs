@@ -200,15 +200,10 @@ impl Live<'_> {
 
 /// What collapsing from outside took is the arm's: without it its pages would not be there.
 fn run(done: Done, arm: &Arm) -> Run {
-    let ::process::Done {
-        wall,
-        ended,
-        seen,
-        counts,
-        ..
-    } = done.process;
-    let mut metrics = vec![(Metric::Wall, wall.as_secs_f64())];
-    if let Some(Cpu { user, system }) = ended.cpu {
+    let process = done.process;
+    let seen = process.seen;
+    let mut metrics = vec![(Metric::Wall, process.wall.as_secs_f64())];
+    if let Some(Cpu { user, system }) = process.ended.cpu {
         let system = system + done.collapsing.as_secs_f64();
         metrics.extend([
             (Metric::Cpu, user + system),
@@ -216,7 +211,7 @@ fn run(done: Done, arm: &Arm) -> Run {
             (Metric::System, system),
         ]);
     }
-    if let Some(counts) = ended.counts {
+    if let Some(counts) = process.ended.counts {
         metrics.extend([
             (Metric::Faults, counts.faults as f64),
             (Metric::MajorFaults, counts.major_faults as f64),
@@ -234,7 +229,7 @@ fn run(done: Done, arm: &Arm) -> Run {
         ran: done.ran,
         ..Run::bare(named(metrics), seen.backing)
     };
-    count(&mut run, &counts);
+    count(&mut run, &process.counts);
     run
 }
 
