@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::compare::{Compare, Design, Judged, Metric};
+use model::compare::{Compare, Judged, Metric};
 
 use crate::judge::{self, Rules};
 use crate::metric::Wanted;
@@ -92,9 +92,7 @@ fn is_same(a: f64, b: f64) -> bool {
 
 /// Every arm once in every block that was finished, the reference twice, and each run in a turn of its own.
 fn adds_up(compare: &Compare) -> Result<(), String> {
-    let Design {
-        alpha, smallest_effect, ..
-    } = compare.design;
+    let (alpha, smallest_effect) = (compare.design.alpha, compare.design.smallest_effect);
     if ![alpha, smallest_effect].iter().all(|share| (0.0..=1.0).contains(share)) {
         return Err(format!(
             "expected an error rate (alpha) and a smallest effect of 0 to 1, got {alpha} and {smallest_effect}"
