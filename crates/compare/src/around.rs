@@ -71,12 +71,6 @@ pub struct Shortage {
     pub why: String,
 }
 
-/// The shortage of a kind, if there is one.
-pub(crate) fn shortage(all: &[Shortage], kind: Option<PageKind>) -> Option<&str> {
-    let found = all.iter().find(|shortage| Some(shortage.kind) == kind);
-    found.map(|shortage| shortage.why.as_str())
-}
-
 /// Lends to a run of an arm what it needs: the settings are the machine's, so that every other program may have such pages, too.
 pub(crate) struct Lender<'a> {
     pub(crate) around: &'a dyn Around,

@@ -20,7 +20,7 @@ use crate::preload;
 use crate::request::{Request, Task};
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
-use crate::slices::{self, PER_START, Plan, Slices};
+use crate::slices::{self, Plan, Slices};
 use crate::threads::Threads;
 use crate::{Error, Outcome, Spec, experiment};
 
@@ -45,8 +45,6 @@ pub struct Comparison<'a> {
 pub struct Choice {
     pub method: Method,
     pub reason: Because,
-    /// Was it typed? Otherwise another takes its place where it is not available.
-    pub is_asked: bool,
 }
 
 impl<'a> Comparison<'a> {
@@ -126,7 +124,7 @@ impl<'a> Comparison<'a> {
         if spec.method == Method::Runs {
             return self.whole_runs(&spec, stop, log);
         }
-        let is_asked = self.design.is_asked;
+        let is_asked = self.design.is_asked();
         let made = self.slices(&spec, stop, log).and_then(design::enough);
         let made = match spec.method {
             Method::Flip if !is_asked => made.and_then(design::in_effect),
@@ -134,10 +132,13 @@ impl<'a> Comparison<'a> {
         };
         match made {
             Err(error) if !design::is_unfit(&error) => Err(error),
-            Err(error) if is_asked => Err(Error::Unfit {
-                design: spec.method,
-                error: Box::new(error),
-            }),
+            Err(error) if is_asked => {
+                let why = format!(
+                    "{error} (--design runs starts the program anew for each run; slices take a program that goes on working and \
+                     counts what it does)"
+                );
+                Err(Error::asked(format!("--design {}", spec.method.name()), why))
+            }
             Err(error) => {
                 self.fall_back(&mut spec, &error, log)?;
                 self.whole_runs(&spec, stop, log)
@@ -148,13 +149,8 @@ impl<'a> Comparison<'a> {
 
     fn spec(&self, log: &RunLog<'_>) -> Spec {
         let Choice { method, reason, .. } = &self.design;
-        Spec {
-            per_start: if *method == Method::Slices { PER_START } else { 1 },
-            looked: log.looked.clone(),
-            earlier: log.earlier,
-            seed: log.seed(),
-            ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
-        }
+        let arms = self.arms.live.iter().map(Arm::named).collect();
+        self.request.spec(log, *method, reason.clone(), arms)
     }
 
     fn room(&self, spec: &Spec) -> Room<'_> {
@@ -229,7 +225,7 @@ impl<'a> Comparison<'a> {
         process.tell_reach(self.around)?;
         let spec = pair.spec(pid, spec.clone());
         let done = log.take_whole_starts(&spec)?;
-        let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, self.around);
+        let finished = inplace::run(&spec, done, pair, &mut process, log, self.around);
         match (finished.compared.is_ok(), process.end()) {
             // The result is there, and the program was killed.
             (true, Err(error)) if !stop() => self.around.report(&Event::NotStopped(&error)),
@@ -283,11 +279,12 @@ impl Choice {
             None => Because::Resumed,
             Some(_) => Because::Asked,
         };
-        Ok(Self {
-            method,
-            reason,
-            is_asked: true,
-        })
+        Ok(Self { method, reason })
+    }
+
+    /// Was it typed, now or before? Otherwise another takes its place where it is not available.
+    pub fn is_asked(&self) -> bool {
+        matches!(self.reason, Because::Asked | Because::Resumed)
     }
 
     /// For arms whose programs must not be alive at once.
@@ -296,13 +293,12 @@ impl Choice {
                    --design runs)";
         match self.method {
             Method::Runs => Ok(self),
-            method if self.is_asked => Err(Error::asked(format!("--design {}", method.name()), why)),
+            method if self.is_asked() => Err(Error::asked(format!("--design {}", method.name()), why)),
             _ => {
                 must_fit(request, Method::Runs)?;
                 Ok(Self {
                     method: Method::Runs,
                     reason: Because::Switches,
-                    is_asked: false,
                 })
             }
         }
@@ -311,22 +307,19 @@ impl Choice {
     /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
     fn usual(request: &Request, in_place: &Result<Pair, Error>) -> Self {
         let task = &request.task;
+        let is_of_one_arm = |asked: &Asked| is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm);
         let (method, reason) = if goes_on(task) && design::unfit(request, Method::Flip, in_place).is_none() {
             let is_loaded = task.server.is_some();
             (Method::Flip, if is_loaded { Because::Loads } else { Because::Counters })
         } else if task.server.is_some() {
             (Method::Runs, Because::Load)
-        } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
+        } else if let Some(asked) = task.asked.iter().find(|asked| !is_of_one_arm(asked)) {
             let metric = asked.wanted.name.clone();
             (Method::Runs, Because::AtEnd { metric })
         } else {
             (Method::Slices, Because::CountersOfArms)
         };
-        Self {
-            method,
-            reason,
-            is_asked: false,
-        }
+        Self { method, reason }
     }
 }
 
@@ -344,10 +337,6 @@ fn goes_on(task: &Task) -> bool {
 
 fn is_counter(asked: &Asked) -> bool {
     asked.pattern.is_some() && asked.wanted.higher
-}
-
-fn is_counter_of_one_arm(asked: &Asked) -> bool {
-    is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm)
 }
 
 /// What is asked of slices, against a design that has none, or none in place.

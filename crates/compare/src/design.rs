@@ -24,7 +24,7 @@ pub fn enough(compared: Outcome) -> Result<Outcome, Error> {
 /// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
 ///
 /// # Errors
-/// [`Error::NotInEffect`].
+/// [`Error::InPlace`].
 pub fn in_effect(compared: Outcome) -> Result<Outcome, Error> {
     let error = compared.0.arms.iter().find_map(not_in_effect);
     error.map_or(Ok(compared), Err)
@@ -36,11 +36,15 @@ fn not_in_effect(arm: &Arm) -> Option<Error> {
         return None;
     }
     let note = arm.runs.last().and_then(|run| run.notes.last());
-    Some(Error::NotInEffect {
-        arm: arm.name.clone(),
-        share: arm.coverage.known().map(|share| share.median),
-        note: note.cloned(),
-    })
+    let share = match &arm.coverage {
+        Reading::Known(share) => format!("{:.1} % of its memory was on them", share.median * 100.0),
+        Reading::Unread(_) => "its pages could not be read".to_owned(),
+    };
+    let note = note.map_or(String::new(), |note| format!(" ({note})"));
+    Some(Error::InPlace(format!(
+        "arm {} did not take effect: {share}{note}",
+        arm.name
+    )))
 }
 
 /// Is it the program's end that made slices unfit?
@@ -55,10 +59,8 @@ pub fn is_unfit(error: &Error) -> bool {
         Error::Gone { .. }
             | Error::TooFew { .. }
             | Error::Failed { .. }
-            | Error::Server { .. }
             | Error::Metric { .. }
             | Error::InPlace(_)
-            | Error::NotInEffect { .. }
             | Error::Flip(_)
     )
 }

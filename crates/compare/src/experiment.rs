@@ -16,9 +16,6 @@ use super::judge::{self, Rules};
 use super::schedule::{self, Slot};
 use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
 
-/// No reader needs it more often, and a run may take a millisecond.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-
 /// After so many blocks it ends if no run of any arm had more than this share of its memory on the pages of its arm: a way that works by
 /// chance fails once, and not in all.
 const HOPELESS: u32 = 2;
@@ -51,7 +48,6 @@ pub fn run(
         whole: 0,
         warmed: 0,
         is_judged: false,
-        told: None,
     };
     done.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
     let ended = match experiment.go() {
@@ -78,8 +74,6 @@ struct Experiment<'a, E> {
     warmed: u32,
     /// Was the reference's first run looked at?
     is_judged: bool,
-    /// When its progress was last shown.
-    told: Option<Duration>,
 }
 
 impl<E: Executor> Experiment<'_, E> {
@@ -88,7 +82,7 @@ impl<E: Executor> Experiment<'_, E> {
         if self.made.insert(slot) {
             self.runs.push((slot, run));
         }
-        while self.in_start(self.whole) == self.per_start() as usize * self.slots() {
+        while self.in_start(self.whole) == self.spec.per_start as usize * self.slots() {
             self.whole += 1;
         }
     }
@@ -98,10 +92,6 @@ impl<E: Executor> Experiment<'_, E> {
         self.spec.arms.len() + 1
     }
 
-    fn per_start(&self) -> u32 {
-        self.spec.per_start.max(1)
-    }
-
     /// Do programs live on from slice to slice, each of them started anew now and then?
     fn is_sliced(&self) -> bool {
         self.spec.method == Method::Slices
@@ -109,7 +99,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     fn in_start(&self, start: u32) -> usize {
         let first = |start| Slot {
-            block: start * self.per_start(),
+            block: start * self.spec.per_start,
             arm: 0,
             again: false,
         };
@@ -157,8 +147,8 @@ impl<E: Executor> Experiment<'_, E> {
     fn start(&mut self, start: u32) -> Result<(), Error> {
         let before = self.executor.elapsed();
         self.executor.begin(start)?;
-        let first = start * self.per_start();
-        for block in first..first + self.per_start() {
+        let first = start * self.spec.per_start;
+        for block in first..first + self.spec.per_start {
             self.block(block)?;
         }
         self.fit_budget_by_start(before);
@@ -237,11 +227,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     fn tell(&mut self, slot: Slot) {
         let spent = self.executor.elapsed();
-        if self.told.is_some_and(|told| spent < told + PROGRESS_PERIOD) {
-            return;
-        }
-        self.told = Some(spent);
-        let blocks = self.plan.most() * self.per_start();
+        let blocks = self.plan.most() * self.spec.per_start;
         let all = f64::from(blocks) * self.slots() as f64;
         let done = self.runs.len() as f64 / all;
         let left = time_left(spent, done);
@@ -282,7 +268,7 @@ impl<E: Executor> Experiment<'_, E> {
         Rules {
             level,
             smallest_effect: self.spec.smallest_effect,
-            per_start: self.per_start(),
+            per_start: self.spec.per_start,
         }
     }
 
@@ -298,7 +284,7 @@ impl<E: Executor> Experiment<'_, E> {
             let (coverage, took_effect) = proof::effect(named.kind, &mut runs, self.spec.least_coverage);
             Arm {
                 name: named.name.clone(),
-                technique: named.description(),
+                technique: named.technique.clone(),
                 kind: named.kind,
                 place: named.place.clone(),
                 took_effect,
@@ -353,7 +339,7 @@ impl<E: Executor> Experiment<'_, E> {
             loads: self.spec.loads,
             order: self.spec.order,
             blocks,
-            per_start: self.per_start(),
+            per_start: self.spec.per_start,
             most: self.plan.most(),
             looks: self.plan.at.clone(),
             spent: self.plan.made.clone(),

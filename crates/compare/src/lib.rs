@@ -39,8 +39,7 @@ mod worker;
 use std::io;
 use std::time::Duration;
 
-use model::compare::Method;
-use model::{Backing, Bytes, PageKind};
+use model::{Backing, PageKind};
 
 pub use arms::custom::{Custom, may_collapse};
 pub(crate) use arms::{glibc, room, switches};
@@ -52,7 +51,7 @@ pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
 pub use program::threads;
-pub(crate) use program::{code, elf, memory};
+pub(crate) use program::{elf, memory};
 pub use request::{ArmsFile, Named, Request, Spec, Task};
 pub use runlog::{Keep, RunLog, finished};
 pub use schedule::Slot;
@@ -70,17 +69,9 @@ pub enum Error {
     /// The program could not be started.
     #[error("{program}: the program cannot be started: {error} (is it on PATH, and executable?)")]
     Start { program: String, error: io::Error },
-    /// A run did not end well.
-    #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
-    Failed {
-        arm: String,
-        status: String,
-        /// The end of what it wrote to standard error.
-        said: String,
-    },
-    /// A server or a command around it did not do its part.
+    /// A program did not end well, or a server or a command around one did not do its part.
     #[error("arm {arm}: {what}{said}")]
-    Server {
+    Failed {
         arm: String,
         /// What happened, with the option that it is about.
         what: String,
@@ -123,47 +114,15 @@ pub enum Error {
     /// Slices of one process cannot be made or scored so.
     #[error("in place: {0}")]
     InPlace(String),
-    /// An arm did not get its pages, so that nothing was compared.
-    #[error(
-        "arm {arm} did not take effect: {}{}",
-        .share.map_or("its pages could not be read".to_owned(), |share| format!("{:.1} % of its memory was on them", share * 100.0)),
-        .note.as_ref().map_or(String::new(), |note| format!(" ({note})"))
-    )]
-    NotInEffect {
-        arm: String,
-        /// The share of its memory that its pages back; `None` if that could not be read.
-        share: Option<f64>,
-        note: Option<String>,
-    },
     /// A program that was to stay alive ended so early that nothing can be said.
     #[error(
         "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
         interim::LEAST
     )]
     TooFew { blocks: u32 },
-    /// A design that was asked for does not suit this program.
-    #[error(
-        "--design {}: {error} (--design runs starts the program anew for each run; slices take a program that goes on \
-         working and counts what it does)",
-        design.name()
-    )]
-    Unfit { design: Method, error: Box<Error> },
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
-    /// The programs do not fit into memory at once.
-    #[error(
-        "{programs} programs that are alive at once, of {each} each, need {} more than the first, and {available} can be had \
-         (--design runs starts one at a time; or fewer arms, or a smaller program)",
-        needed(*.programs, *.each)
-    )]
-    Room {
-        programs: usize,
-        /// What the first one has.
-        each: Bytes,
-        /// What is left beside it.
-        available: Bytes,
-    },
     /// A metric was not there.
     #[error("arm {arm}: --metric {metric}: {why}")]
     Metric { arm: String, metric: String, why: String },
@@ -192,6 +151,14 @@ impl Error {
         }
     }
 
+    pub(crate) fn failed(arm: &live::Arm, what: impl Into<String>, errors: &str) -> Self {
+        Self::Failed {
+            arm: arm.name.clone(),
+            what: what.into(),
+            said: excerpt::said(errors),
+        }
+    }
+
     pub(crate) fn metric(arm: &str, metric: &str, why: impl Into<String>) -> Self {
         Self::Metric {
             arm: arm.to_owned(),
@@ -199,9 +166,4 @@ impl Error {
             why: why.into(),
         }
     }
-}
-
-/// What so many programs need beyond the first.
-fn needed(programs: usize, each: Bytes) -> Bytes {
-    Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64))
 }

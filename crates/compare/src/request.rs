@@ -13,6 +13,8 @@ use crate::flip::Span;
 use crate::live::Server;
 use crate::metric::{Asked, Wanted};
 use crate::place::Place;
+use crate::runlog::RunLog;
+use crate::slices::PER_START;
 use crate::technique::Technique;
 use crate::threads::Threads;
 
@@ -135,7 +137,8 @@ impl Request {
             .unwrap_or_else(|| self.task.words())
     }
 
-    pub(crate) fn spec(&self, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
+    /// The experiment, whose runs go on with those of the log.
+    pub(crate) fn spec(&self, log: &RunLog<'_>, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
         Spec {
             program: self.program(),
             method,
@@ -145,9 +148,9 @@ impl Request {
             wanted: self.task.asked.iter().map(|asked| asked.wanted.clone()).collect(),
             order: self.order,
             most: self.runs.unwrap_or(MOST),
-            per_start: 1,
-            looked: Vec::new(),
-            earlier: Duration::ZERO,
+            per_start: if method == Method::Slices { PER_START } else { 1 },
+            looked: log.held.looked.clone(),
+            earlier: log.earlier,
             loads: self.task.loads(method),
             all: self.runs.is_some(),
             warm_up: self.warm_up,
@@ -156,7 +159,7 @@ impl Request {
             least_coverage: self.least_coverage,
             budget: self.budget.or(self.runs.is_none().then_some(BUDGET)),
             is_budget_kept: self.budget.is_some(),
-            seed: self.seed,
+            seed: log.seed(),
         }
     }
 }
@@ -165,24 +168,12 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     pub name: String,
-    /// How it is brought about.
+    /// How it is brought about, and what is missing for it.
     pub technique: String,
     /// The page kind that shows whether it took effect.
     pub kind: Option<PageKind>,
     /// Where it has to run (`--place`).
     pub place: Option<String>,
-    /// Why there are fewer pages of its kind than it needs.
-    pub shortage: Option<String>,
-}
-
-impl Named {
-    /// How it is brought about, and what is missing for it.
-    pub(crate) fn description(&self) -> String {
-        match &self.shortage {
-            None => self.technique.clone(),
-            Some(why) => format!("{}; {why}", self.technique),
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

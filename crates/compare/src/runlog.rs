@@ -15,17 +15,12 @@ use crate::{Error, Slot, Spec, Store};
 
 /// What is in a log.
 #[derive(Default)]
-struct Parsed {
+pub(crate) struct Parsed {
     head: Head,
     done: Vec<Finished<'static>>,
-    looked: Vec<Spent>,
+    pub(crate) looked: Vec<Spent>,
     /// The length of its whole lines.
     kept: u64,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Look {
-    look: Spent,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,10 +79,8 @@ impl Keep for () {
 /// The log, and what was in it.
 pub struct RunLog<'a> {
     store: &'a mut dyn Store,
-    head: Head,
-    done: Vec<Finished<'static>>,
-    /// The looks that were in it.
-    pub(crate) looked: Vec<Spent>,
+    /// What was in it.
+    pub(crate) held: Parsed,
     ways: Vec<Option<Way>>,
     written: usize,
     /// How long the sessions took whose runs were in it, and when this one began.
@@ -100,9 +93,7 @@ impl<'a> RunLog<'a> {
     pub fn new(store: &'a mut dyn Store) -> Self {
         Self {
             store,
-            head: Head::default(),
-            done: Vec::new(),
-            looked: Vec::new(),
+            held: Parsed::default(),
             ways: Vec::new(),
             written: 0,
             earlier: Duration::ZERO,
@@ -133,18 +124,18 @@ impl<'a> RunLog<'a> {
         let parsed = parsed.map_err(|why| self.not_resumed(why))?;
         // A line that was cut by a crash makes way for the next.
         self.store.open(parsed.head.seed, parsed.kept).map_err(Error::Keep)?;
-        (self.head, self.done, self.looked) = (parsed.head, parsed.done, parsed.looked);
-        let ended = self.done.iter().map(|line| line.at).fold(0.0, f64::max);
+        self.held = parsed;
+        let ended = self.held.done.iter().map(|line| line.at).fold(0.0, f64::max);
         self.earlier = Duration::try_from_secs_f64(ended).unwrap_or_default();
-        self.written = self.done.len();
+        self.written = self.held.done.len();
         Ok(())
     }
 
     fn begin(&mut self, head: Head) -> Result<(), Error> {
         let is_new = self.store.resumed().is_none();
         self.store.open(head.seed, 0).map_err(Error::Keep)?;
-        self.head = head;
-        let written = self.add(serde_json::to_vec(&self.head));
+        self.held.head = head;
+        let written = self.add(serde_json::to_vec(&self.held.head));
         if written.is_err() && is_new {
             // A disk without room for one line: no empty file stays.
             self.store.remove();
@@ -171,12 +162,12 @@ impl<'a> RunLog<'a> {
 
     /// The seed of the runs in it, or the one it was begun with.
     pub fn seed(&self) -> u64 {
-        self.head.seed
+        self.held.head.seed
     }
 
     /// How the runs of an arm that were in it got their pages.
     pub(crate) fn way(&self, arm: &str) -> Option<&Way> {
-        self.done.iter().find(|line| line.arm == arm)?.way.as_deref()
+        self.held.done.iter().find(|line| line.arm == arm)?.way.as_deref()
     }
 
     /// How runs get their pages from here on, in the order of the arms.
@@ -189,9 +180,9 @@ impl<'a> RunLog<'a> {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn begin_anew(&mut self, design: Method) -> Result<(), Error> {
-        self.head.design = design;
+        self.held.head.design = design;
         // No verdict of another design was given.
-        self.looked.clear();
+        self.held.looked.clear();
         self.earlier = Duration::ZERO;
         self.rewrite(&[])
     }
@@ -202,13 +193,13 @@ impl<'a> RunLog<'a> {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn take_whole_starts(&mut self, spec: &Spec) -> Result<Vec<(Slot, Run)>, Error> {
-        let per_start = spec.per_start.max(1);
+        let per_start = spec.per_start;
         let slots = (spec.arms.len() + 1) * per_start as usize;
         let start = |line: &Finished<'_>| line.run.block / per_start;
-        let of_start = |wanted: u32| self.done.iter().filter(|line| start(line) == wanted).count();
+        let of_start = |wanted: u32| self.held.done.iter().filter(|line| start(line) == wanted).count();
         let is_whole = |line: &&Finished<'static>| of_start(start(line)) == slots;
-        let whole: Vec<Finished<'static>> = self.done.iter().filter(is_whole).cloned().collect();
-        if whole.len() < self.done.len() {
+        let whole: Vec<Finished<'static>> = self.held.done.iter().filter(is_whole).cloned().collect();
+        if whole.len() < self.held.done.len() {
             self.rewrite(&whole)?;
         }
         Ok(self.take_done(spec))
@@ -216,10 +207,10 @@ impl<'a> RunLog<'a> {
 
     /// The file with these runs, and no others; it is replaced whole.
     fn rewrite(&mut self, runs: &[Finished<'static>]) -> Result<(), Error> {
-        text(&self.head, runs, &self.looked)
+        text(&self.held.head, runs, &self.held.looked)
             .and_then(|text| self.store.replace(&text))
             .map_err(|error| Error::Keep(format!("{}: {error}", self.store.name())))?;
-        self.done = runs.to_vec();
+        self.held.done = runs.to_vec();
         self.written = runs.len();
         Ok(())
     }
@@ -231,29 +222,33 @@ impl<'a> RunLog<'a> {
             let (block, again) = (line.run.block, line.run.again);
             Some((Slot { block, arm, again }, line.run.into_owned()))
         };
-        std::mem::take(&mut self.done).into_iter().filter_map(slot).collect()
+        std::mem::take(&mut self.held.done)
+            .into_iter()
+            .filter_map(slot)
+            .collect()
     }
+}
+
+fn line_of(look: Spent) -> serde_json::Value {
+    serde_json::json!({ "look": look })
 }
 
 /// All lines of a file.
 fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec(head)?;
-    for run in runs {
+    let runs = runs.iter().map(serde_json::to_vec);
+    let looked = looked.iter().map(|&look| serde_json::to_vec(&line_of(look)));
+    let mut text = Vec::new();
+    for line in std::iter::once(serde_json::to_vec(head)).chain(runs).chain(looked) {
+        text.extend(line?);
         text.push(b'\n');
-        serde_json::to_writer(&mut text, run)?;
     }
-    for &look in looked {
-        text.push(b'\n');
-        serde_json::to_writer(&mut text, &Look { look })?;
-    }
-    text.push(b'\n');
     Ok(text)
 }
 
 impl Keep for RunLog<'_> {
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
         let line = Finished {
-            arm: Cow::Borrowed(self.head.arms.get(slot.arm).map_or("", String::as_str)),
+            arm: Cow::Borrowed(self.held.head.arms.get(slot.arm).map_or("", String::as_str)),
             at: (self.earlier + self.began.elapsed()).as_secs_f64(),
             way: self.ways.get(slot.arm).and_then(Option::as_ref).map(Cow::Borrowed),
             run: Cow::Borrowed(run),
@@ -265,7 +260,7 @@ impl Keep for RunLog<'_> {
     }
 
     fn look(&mut self, look: Spent) -> Result<(), Error> {
-        self.add(serde_json::to_vec(&Look { look }))
+        self.add(serde_json::to_vec(&line_of(look)))
     }
 }
 

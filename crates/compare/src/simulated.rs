@@ -17,7 +17,6 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         technique: "made".to_owned(),
         kind: Some(*kind),
         place: None,
-        shortage: None,
     };
     Spec {
         program: vec!["made".to_owned()],

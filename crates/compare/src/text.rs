@@ -6,8 +6,7 @@ use std::time::Duration;
 use host::Input;
 use process::rights::{ShutIn, User};
 
-use super::excerpt::excerpt;
-use super::live::{Arm, command};
+use super::live::{Arm, command, ended};
 
 /// A command that does not answer for this long will not.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,12 +45,10 @@ pub(crate) fn of_command(
             time.as_secs_f64()
         ));
     };
-    let status = done.ended.status;
-    if status.success() {
+    if done.ended.status.success() {
         return Ok(done.outputs.output());
     }
-    let end = excerpt(&done.outputs.errors());
-    Err(format!("`{line}` ended with {status}, {end}"))
+    Err(ended(line, &done))
 }
 
 #[cfg(test)]

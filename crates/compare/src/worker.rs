@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use host::Source;
-use process::halt::{self, Descendants};
+use process::{Handles, halt};
 
 use crate::Error;
 use crate::live::process::{Process, UNKNOWN};
@@ -31,7 +31,7 @@ pub(crate) struct Worker<'s> {
 /// What is left to do when the program has ended.
 struct Left {
     arm: Arm,
-    descendants: Descendants,
+    descendants: Handles,
 }
 
 impl<'s> Worker<'s> {
@@ -55,7 +55,7 @@ impl<'s> Worker<'s> {
             is_asked_to_end: false,
             left: Left {
                 arm: arm.clone(),
-                descendants: Descendants::default(),
+                descendants: Handles::default(),
             },
             arm,
         })
@@ -105,7 +105,7 @@ impl<'s> Worker<'s> {
 
     /// It is about to be asked to end. Its descendants can be found only as long as it is there.
     pub(crate) fn will_end(&mut self) {
-        self.left.descendants = Descendants::of(&self.source, self.id());
+        self.left.descendants = Handles::below(&self.source, self.id());
         self.is_asked_to_end = true;
     }
 

@@ -42,7 +42,7 @@ pub struct Collector {
 #[derive(Default)]
 struct Taken {
     cpu: BTreeMap<u32, u64>,
-    migrations: Migrations,
+    migrations: Option<Migrations>,
     queued: Option<u64>,
 }
 
@@ -147,6 +147,17 @@ impl Collector {
         }
     }
 
+    /// Seconds on each CPU from the start until it was last taken.
+    pub(crate) fn cpu_s(&self) -> BTreeMap<u32, f64> {
+        let used = self.taken.cpu.iter().filter(|(_, ns)| **ns > 0);
+        used.map(|(&cpu, &ns)| (cpu, seconds(ns))).collect()
+    }
+
+    /// Likewise its moves, where all are recorded.
+    pub(crate) fn migrations(&self) -> Option<Migrations> {
+        self.taken.migrations
+    }
+
     /// What came since it was last taken, or from the start, of a program that is stopped or has ended.
     pub fn take(&mut self) -> Ran {
         self.take_until(u64::MAX).0
@@ -175,20 +186,23 @@ impl Collector {
             &mut self.taken,
             Taken {
                 cpu: cpu.clone(),
-                migrations: migrations.unwrap_or_default(),
+                migrations,
                 queued,
             },
         );
-        let seconds = |ns: u64| ns as f64 / 1e9;
         let since = |(cpu, ns): (u32, u64)| (cpu, ns.saturating_sub(before.cpu.get(&cpu).copied().unwrap_or(0)));
         let ran = cpu.into_iter().map(since).filter(|(_, ns)| *ns > 0);
         let ran = Ran {
             cpu_s: ran.map(|(cpu, ns)| (cpu, seconds(ns))).collect(),
-            migrations: migrations.map(|now| now.since(&before.migrations)),
+            migrations: migrations.map(|now| now.since(&before.migrations.unwrap_or_default())),
             queued_s: queued.map(|now| seconds(now.saturating_sub(before.queued.unwrap_or(0)))),
         };
         (ran, moves)
     }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }
 
 /// Records up to a moment, in the order of time, whichever ring they came from.

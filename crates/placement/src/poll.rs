@@ -1,4 +1,4 @@
-//! What /proc says of threads and CPUs: names, CPUs, run time and waits, moves, and time that the hypervisor withheld.
+//! What /proc says of threads and CPUs: names, memory, and time that the hypervisor withheld.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,9 @@ const STAT: &str = "/proc/stat";
 /// The place of `steal` among the numbers of a CPU's line (proc_stat(5)).
 const STEAL: usize = 7;
 
-/// A thread at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) name: String,
-    pub(crate) state: char,
-    pub(crate) cpu: u32,
-}
-
-/// `None` of a thread that has ended.
-pub(crate) fn thread(source: &Source, pid: u32, tid: u32) -> Option<Seen> {
-    let stat = Stat::of_thread(source, pid, tid)?;
-    Some(Seen {
-        name: stat.name().to_owned(),
-        state: stat.state()?,
-        cpu: stat.processor()?,
-    })
-}
-
 /// The name of a thread; empty once it has ended.
 pub(crate) fn name(source: &Source, pid: u32, tid: u32) -> String {
-    thread(source, pid, tid).map_or_else(String::new, |seen| seen.name)
+    Stat::of_thread(source, pid, tid).map_or_else(String::new, |stat| stat.name().to_owned())
 }
 
 /// Bytes of a process's memory by node; none if that could not be read.
@@ -67,13 +49,14 @@ pub(crate) fn stolen(
 
 #[cfg(test)]
 mod tests {
+    use host::processes::Stat;
     use host::threads::times;
     use host::{Source, Tree};
     use model::Reading;
 
     use process::migrations;
 
-    use super::{steal, stolen, thread};
+    use super::{name, steal, stolen};
 
     #[test]
     fn a_thread_and_the_steal_of_each_cpu_are_read() {
@@ -87,13 +70,14 @@ mod tests {
                 "cpu  1 1 1 1 1 1 1 90 0 0\ncpu0 1 1 1 1 1 1 1 40 0 0\ncpu1 1 1 1 1 1 1 1 50 0 0\n",
             );
         let source = Source::from_tree("made", machine);
-        let seen = thread(&source, 5, 6).expect("a thread");
-        assert_eq!((seen.name.as_str(), seen.state, seen.cpu), ("a) b", 'R', 3));
+        let seen = Stat::of_thread(&source, 5, 6).expect("a thread");
+        assert_eq!((seen.state(), seen.processor()), (Some('R'), Some(3)));
+        assert_eq!(name(&source, 5, 6), "a) b");
         assert_eq!(
             (times(&source, 5, 6), migrations(&source, "/proc/5/task/6")),
             (Some([1200, 34]), Some(17))
         );
-        assert_eq!((thread(&source, 5, 7), times(&source, 5, 7)), (None, None));
+        assert_eq!((name(&source, 5, 7), times(&source, 5, 7)), (String::new(), None));
         let before = Reading::Known([(0, 30), (1, 50)].into());
         let ticks = rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(stolen(&before, &steal(&source), 0), Reading::Known(10.0 / ticks));

@@ -81,7 +81,6 @@ struct Session<'a> {
     target: Target,
     recorder: Recorder,
     steal: model::Reading<BTreeMap<u32, u64>>,
-    queued_before: BTreeMap<u32, u64>,
     memory: BTreeMap<u32, u64>,
     memory_due: Duration,
     cpu_before: Duration,
@@ -112,10 +111,6 @@ impl<'a> Session<'a> {
             }
         };
         let pid = subject.pid();
-        let queued_before = match subject {
-            Subject::Own(_) => BTreeMap::new(),
-            Subject::Foreign(..) => recorder.queues(),
-        };
         Ok(Self {
             snapshot,
             target: Target {
@@ -127,7 +122,6 @@ impl<'a> Session<'a> {
             subject,
             recorder,
             steal,
-            queued_before,
             memory: BTreeMap::new(),
             memory_due: LOOK,
             cpu_before,
@@ -178,7 +172,7 @@ impl<'a> Session<'a> {
             process.guard(&tree::of(&self.source, self.target.pid).pids);
         }
         if self.recorder.has_records() {
-            self.recorder.read_queues(&self.queued_before);
+            self.recorder.read_queues();
         }
         if self.target.name.is_empty() || self.target.name == "hugewise" {
             self.target.name = poll::name(&self.source, self.target.pid, self.target.pid);
@@ -216,16 +210,16 @@ impl<'a> Session<'a> {
         let has_records = self.recorder.has_records();
         let lost_records = self.recorder.lost();
         let runs_on = |pid: u32, tid: u32| {
-            let seen = poll::thread(&self.source, pid, tid).filter(|seen| has_records && seen.state == 'R');
-            seen.map(|seen| seen.cpu)
+            let stat = Stat::of_thread(&self.source, pid, tid).filter(|stat| has_records && stat.state() == Some('R'));
+            stat?.processor()
         };
         let (total, threads, others, slices) = self.recorder.ledger.closed(at, runs_on);
         let all_moves = self.recorder.has_all_moves();
         let missed = self.missed(&total, lost_records);
         let mut total = total.tally(has_records);
         if let Some(clocks) = self.recorder.clocks() {
-            total.cpu_s.clone_from(&clocks.cpu_s);
-            total.migrations = clocks.migrations.unwrap_or(total.migrations);
+            total.cpu_s = clocks.cpu_s();
+            total.migrations = clocks.migrations().unwrap_or(total.migrations);
         }
         let used = total.cpu();
         let (method, no_records) = match &self.recorder.by {

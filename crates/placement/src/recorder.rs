@@ -5,10 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use chase::counters::switches::{Record, Switches, now};
+use host::processes::Stat;
 use host::threads::times;
 use host::{Distances, Snapshot, Source};
-use model::compare::Ran;
-use model::placement::{Migrations, NoRecords};
+use model::placement::NoRecords;
 use process::{cpu_time, migrations, tree};
 
 use crate::collector::{Collector, LAG, drain_until};
@@ -28,6 +28,8 @@ pub(crate) struct Recorder {
     source: Source,
     pub(crate) ledger: Ledger,
     pub(crate) by: By,
+    /// Time on run queues of threads of a process that ran already, when it began to be recorded.
+    queued_before: BTreeMap<u32, u64>,
     /// When everything begins to count.
     pub(crate) began: u64,
 }
@@ -44,16 +46,9 @@ pub(crate) enum By {
         last: BTreeMap<u32, Look>,
         /// Moves by the kernel's own count.
         counted: Option<u64>,
-        clocks: Option<Box<Clocks>>,
+        /// Of all threads together.
+        clocks: Option<Box<Collector>>,
     },
-}
-
-/// Clocks of all threads together, and what they counted so far.
-pub(crate) struct Clocks {
-    collector: Collector,
-    pub(crate) cpu_s: BTreeMap<u32, f64>,
-    /// Where all moves are recorded.
-    pub(crate) migrations: Option<Migrations>,
 }
 
 /// A thread as it was looked at last.
@@ -73,15 +68,10 @@ impl By {
 
     /// Looks at threads, with clocks as they were wanted instead of records.
     pub(crate) fn clocks(collector: Collector) -> Self {
-        let clocks = Clocks {
-            collector,
-            cpu_s: BTreeMap::new(),
-            migrations: Some(Migrations::default()),
-        };
-        Self::looks(NoRecords::NotWanted, Some(Box::new(clocks)))
+        Self::looks(NoRecords::NotWanted, Some(Box::new(collector)))
     }
 
-    pub(crate) fn looks(why: NoRecords, clocks: Option<Box<Clocks>>) -> Self {
+    pub(crate) fn looks(why: NoRecords, clocks: Option<Box<Collector>>) -> Self {
         Self::Looks {
             why,
             last: BTreeMap::new(),
@@ -120,6 +110,8 @@ impl Recorder {
         for (pid, tid) in threads {
             let name = poll::name(&source, pid, tid);
             recorder.ledger.add(pid, tid, &name);
+            let queued = times(&source, pid, tid).map(|[_, queued]| (tid, queued));
+            recorder.queued_before.extend(queued);
         }
         recorder.look(pid, true);
         recorder
@@ -134,6 +126,7 @@ impl Recorder {
             source: Source::live(),
             ledger: Ledger::new(began, Distances::of(&snapshot.topology)),
             by,
+            queued_before: BTreeMap::new(),
             began,
         }
     }
@@ -142,9 +135,7 @@ impl Recorder {
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
             By::Records { switches, .. } => switches.used_before(),
-            By::Looks { clocks, .. } => clocks
-                .as_ref()
-                .map_or(Duration::ZERO, |clocks| clocks.collector.used_before()),
+            By::Looks { clocks, .. } => clocks.as_ref().map_or(Duration::ZERO, |clocks| clocks.used_before()),
         }
     }
 
@@ -165,7 +156,7 @@ impl Recorder {
     }
 
     /// Clocks of all threads together, where they count the time.
-    pub(crate) fn clocks(&self) -> Option<&Clocks> {
+    pub(crate) fn clocks(&self) -> Option<&Collector> {
         match &self.by {
             By::Looks { clocks, .. } => clocks.as_deref(),
             By::Records { .. } => None,
@@ -173,14 +164,14 @@ impl Recorder {
     }
 
     pub(crate) fn has_all_moves(&self) -> bool {
-        self.has_records() || self.clocks().is_some_and(|clocks| clocks.migrations.is_some())
+        self.has_records() || self.clocks().and_then(Collector::migrations).is_some()
     }
 
     /// Records that found no room so far.
     pub(crate) fn lost(&mut self) -> u64 {
         match &mut self.by {
             By::Records { switches, .. } => switches.lost(),
-            By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.collector.lost()),
+            By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.lost()),
         }
     }
 
@@ -191,12 +182,11 @@ impl Recorder {
         } = &mut self.by
         {
             let ran = match has_ended {
-                true => clocks.collector.take(),
-                false => clocks.collector.take_so_far(),
+                true => clocks.take(),
+                false => clocks.take_so_far(),
             };
             let moves = ran.migrations.map_or(0, |migrations| migrations.total());
             self.ledger.clocked(&ran.cpu_s, moves, now());
-            clocks.take(&ran);
         }
     }
 
@@ -238,16 +228,15 @@ impl Recorder {
         };
         let mut there = BTreeSet::new();
         for (pid, tid) in tree::threads(&self.source, tree::of(&self.source, pid).pids) {
-            let Some(seen) = poll::thread(&self.source, pid, tid) else {
+            let stat = Stat::of_thread(&self.source, pid, tid);
+            let (Some(stat), Some([ran, queued])) = (stat, times(&self.source, pid, tid)) else {
                 continue;
             };
-            let Some([ran, queued]) = times(&self.source, pid, tid) else {
-                continue;
-            };
+            let Some(cpu) = stat.processor() else { continue };
             there.insert(tid);
             let migrations = migrations(&self.source, &format!("/proc/{pid}/task/{tid}"));
             if !self.ledger.has(tid) {
-                self.ledger.add(pid, tid, &seen.name);
+                self.ledger.add(pid, tid, stat.name());
                 // All that a thread did counts, if it was started since the beginning.
                 let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
                 last.insert(tid, Look { ran, migrations });
@@ -258,8 +247,8 @@ impl Recorder {
             }
             match ran.saturating_sub(look.ran) {
                 0 => {}
-                new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
-                new => self.ledger.seen(tid, seen.cpu, new, now()),
+                new if clocks.is_some() => self.ledger.seen_apart(tid, cpu, new),
+                new => self.ledger.seen(tid, cpu, new, now()),
             }
             *look = Look { ran, migrations };
             if let Some(account) = self.ledger.of(tid) {
@@ -273,32 +262,12 @@ impl Recorder {
     }
 
     /// Reads how long each thread waited on run queues; those that end before are not known.
-    pub(crate) fn read_queues(&mut self, before: &BTreeMap<u32, u64>) {
+    pub(crate) fn read_queues(&mut self) {
         for (pid, tid) in self.ledger.alive() {
             if let (Some([_, queued]), Some(account)) = (times(&self.source, pid, tid), self.ledger.of(tid)) {
-                account.queued = Some(queued.saturating_sub(before.get(&tid).copied().unwrap_or(0)));
+                let before = self.queued_before.get(&tid).copied().unwrap_or(0);
+                account.queued = Some(queued.saturating_sub(before));
             }
         }
-    }
-
-    /// Time on run queues so far, of those that are there.
-    pub(crate) fn queues(&self) -> BTreeMap<u32, u64> {
-        let alive = self.ledger.alive().into_iter();
-        let of = |(pid, tid)| Some((tid, times(&self.source, pid, tid)?[1]));
-        alive.filter_map(of).collect()
-    }
-}
-
-impl Clocks {
-    fn take(&mut self, ran: &Ran) {
-        for (&cpu, seconds) in &ran.cpu_s {
-            *self.cpu_s.entry(cpu).or_default() += seconds;
-        }
-        // Once some are missing, those before are not all either.
-        let both = self.migrations.zip(ran.migrations);
-        self.migrations = both.map(|(mut all, new)| {
-            new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
-            all
-        });
     }
 }

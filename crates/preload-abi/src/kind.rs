@@ -1,57 +1,38 @@
 //! Page kinds and layout rules, as words.
 
-/// What a stretch of memory is to be backed by.
+/// What a stretch of memory is to be backed by: the kinds of x86-64 that a call can order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Base pages only.
     Base,
     /// Transparent huge pages.
     Thp,
-    /// Pages of a hugetlb pool, by the binary logarithm of their size: 21 is 2 MiB.
-    Hugetlb(u8),
+    /// Pages of 2 MiB of a hugetlb pool.
+    Pool2M,
+    /// Likewise of 1 GiB.
+    Pool1G,
 }
 
 impl Kind {
-    /// The smallest pool page, 4 KiB, as a logarithm.
-    pub const LEAST_SHIFT: u8 = 12;
-    /// Every pool page is smaller than this, as a logarithm.
-    pub const MOST_SHIFT: u8 = 40;
-    /// How many numbers [`slot`](Self::slot) gives.
-    pub(crate) const SLOTS: usize = Self::MOST_SHIFT as usize;
+    pub const ALL: [Self; 4] = [Self::Base, Self::Thp, Self::Pool2M, Self::Pool1G];
 
-    /// Bytes of a page on x86-64.
+    /// Bytes of a page.
     pub const fn page(self) -> usize {
         match self {
             Self::Base => 1 << 12,
-            Self::Thp => 1 << 21,
-            Self::Hugetlb(shift) => 1_usize.wrapping_shl(shift as u32),
-        }
-    }
-
-    /// A small number of its own.
-    pub const fn slot(self) -> usize {
-        match self {
-            Self::Base => 0,
-            Self::Thp => 1,
-            Self::Hugetlb(shift) => shift as usize,
+            Self::Thp | Self::Pool2M => 1 << 21,
+            Self::Pool1G => 1 << 30,
         }
     }
 
     /// As a word of the page.
     pub const fn to_word(self) -> u64 {
-        self.slot() as u64
+        self as u64
     }
 
     /// From a word of the page.
-    pub const fn from_word(word: u64) -> Option<Self> {
-        const LEAST: u64 = Kind::LEAST_SHIFT as u64;
-        const LAST: u64 = Kind::MOST_SHIFT as u64 - 1;
-        match word {
-            0 => Some(Self::Base),
-            1 => Some(Self::Thp),
-            LEAST..=LAST => Some(Self::Hugetlb(word as u8)),
-            _ => None,
-        }
+    pub fn from_word(word: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.to_word() == word)
     }
 }
 
@@ -74,16 +55,10 @@ mod tests {
 
     #[test]
     fn every_kind_comes_back_from_its_word_and_other_words_are_none() {
-        for kind in [
-            Kind::Base,
-            Kind::Thp,
-            Kind::Hugetlb(12),
-            Kind::Hugetlb(21),
-            Kind::Hugetlb(39),
-        ] {
+        for kind in Kind::ALL {
             assert_eq!(Kind::from_word(kind.to_word()), Some(kind));
         }
-        for word in [2, 11, 40, u64::MAX] {
+        for word in [4, 21, u64::MAX] {
             assert_eq!(Kind::from_word(word), None);
         }
     }

@@ -2,34 +2,30 @@
 //!
 //! It is an array of [`WORDS`] 64-bit words in the machine's byte order, in a sealed memfd. hugewise writes the orders once,
 //! before the program starts; the library, in every process that loads it, adds to the counts. Which file it is stands in the
-//! environment variable [`VARIABLE`], as `PID:FD:NONCE` in decimal digits: the descriptor is inherited under that number, and if
-//! the program closed it, `/proc/PID/fd/FD` leads to the same file. [`at::NONCE`] distinguishes it from any other.
+//! environment variable [`VARIABLE`], as `FD:NONCE:/proc/PID/fd/FD`: the descriptor is inherited under that number, and if the program
+//! closed it, the path leads to the same file. [`at::NONCE`] distinguishes it from any other.
 #![no_std]
 
 mod kind;
-mod names;
 
 pub use kind::{Kind, Rule};
-pub use names::{Hook, Unserved};
 
 /// The environment variable that says where the page is.
 pub const VARIABLE: &str = "HUGEWISE_PRELOAD";
 /// The first word: whose page this is, and the version of this layout in the last byte.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"hwpages\x02");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"hwpages\x03");
 /// Words in the page.
 pub const WORDS: usize = 512;
 /// Bytes in the page, which is the length of its file.
 pub const BYTES: usize = WORDS * size_of::<u64>();
 /// How many rules fit.
 pub const MOST_RULES: usize = 60;
-/// How many sizes of hugetlb pages one layout can name.
-pub const MOST_POOLS: usize = 4;
 /// Error numbers that are counted one by one; those beyond share the count of 0.
 pub const ERRNOS: usize = 134;
 
 /// Where in the page what stands.
 pub mod at {
-    use super::{ERRNOS, Hook, Kind, MOST_RULES, Unserved};
+    use super::{ERRNOS, Kind, MOST_RULES};
 
     /// [`super::MAGIC`].
     pub const MAGIC: usize = 0;
@@ -45,32 +41,18 @@ pub mod at {
     pub const RULES: usize = 8;
 
     const COUNTS: usize = RULES + 3 * MOST_RULES;
-    /// Processes that loaded the library, or were forked from one that did and then made a call that is looked at.
-    pub const PROCESSES: usize = COUNTS;
     /// hugetlb pages replaced by base pages, because the program cut through them.
-    pub const DEMOTED: usize = COUNTS + 1;
+    pub const DEMOTED: usize = COUNTS;
     /// How often a part of a hugetlb page in use was unmapped, and the page stayed until all of it was.
-    pub const KEPT: usize = COUNTS + 2;
+    pub const KEPT: usize = COUNTS + 1;
     /// Changes of protection that failed because they cut through a hugetlb page in use.
-    pub const REFUSED: usize = COUNTS + 3;
-    const HOOKS: usize = COUNTS + 8;
-    const UNSERVED: usize = HOOKS + 16;
-    const SERVED: usize = UNSERVED + 16;
-    const FALLBACKS: usize = SERVED + 2 * Kind::SLOTS;
-
-    /// Calls of a hook.
-    pub const fn hook(hook: Hook) -> usize {
-        HOOKS + hook as usize
-    }
-
-    /// Regions that were left alone for a reason; their bytes are in the next word.
-    pub const fn unserved(why: Unserved) -> usize {
-        UNSERVED + 2 * why as usize
-    }
+    pub const REFUSED: usize = COUNTS + 2;
+    const SERVED: usize = COUNTS + 4;
+    const FALLBACKS: usize = SERVED + 2 * Kind::ALL.len();
 
     /// Stretches of memory that were given a kind; their bytes are in the next word.
     pub const fn served(kind: Kind) -> usize {
-        SERVED + 2 * kind.slot()
+        SERVED + 2 * kind as usize
     }
 
     /// Stretches that were refused a kind with an error number.
@@ -85,7 +67,7 @@ mod tests {
 
     use std::collections::BTreeSet;
 
-    use super::{ERRNOS, Hook, Kind, Unserved, WORDS, at};
+    use super::{ERRNOS, Kind, WORDS, at};
 
     #[test]
     fn no_two_things_share_a_word_and_all_fit() {
@@ -94,18 +76,10 @@ mod tests {
         for word in 0..at::RULES + 3 * super::MOST_RULES {
             take(word);
         }
-        for word in [at::PROCESSES, at::DEMOTED, at::KEPT, at::REFUSED] {
+        for word in [at::DEMOTED, at::KEPT, at::REFUSED] {
             take(word);
         }
-        for hook in Hook::ALL {
-            take(at::hook(hook));
-        }
-        for why in Unserved::ALL {
-            take(at::unserved(why));
-            take(at::unserved(why) + 1);
-        }
-        let pools = (Kind::LEAST_SHIFT..Kind::MOST_SHIFT).map(Kind::Hugetlb);
-        for kind in [Kind::Base, Kind::Thp].into_iter().chain(pools) {
+        for kind in Kind::ALL {
             take(at::served(kind));
             take(at::served(kind) + 1);
         }

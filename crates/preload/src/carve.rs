@@ -2,9 +2,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use preload_abi::{Kind, MOST_POOLS};
+use preload_abi::Kind;
 
-use crate::frames;
 use crate::linux::{Request, round_up};
 use crate::orders::Orders;
 use crate::regions::{self, Lost};
@@ -14,12 +13,12 @@ const CHUNK: usize = 8 << 20;
 
 /// Up to where the open chunk of each kind is given out; chunks begin at multiples of their size, so this is their end, too.
 /// At such a multiple there is none, or nothing is left of it.
-static OPEN: [AtomicUsize; 1 + MOST_POOLS] = [const { AtomicUsize::new(0) }; 1 + MOST_POOLS];
+static OPEN: [AtomicUsize; Kind::ALL.len()] = [const { AtomicUsize::new(0) }; Kind::ALL.len()];
 
 /// Memory of this kind for a region that is smaller than its page, zero as `mmap` gives it; `None` if it is not available. It is
 /// never given out twice: what the program unmaps of a chunk is gone.
 pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
-    let open = open(kind)?;
+    let open = OPEN.get(kind as usize)?;
     let chunk = kind.page().max(CHUNK);
     loop {
         let at = open.load(Ordering::Acquire);
@@ -35,14 +34,6 @@ pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
         }
         // Another thread has opened one in between.
         regions::abandon(&(fresh..fresh + chunk), None);
-    }
-}
-
-fn open(kind: Kind) -> Option<&'static AtomicUsize> {
-    match kind {
-        Kind::Base => None,
-        Kind::Thp => OPEN.first(),
-        Kind::Hugetlb(shift) => OPEN.get(1 + frames::place(shift)?),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which hugetlb pages were given to the program: one bit per page of the address space, so no lock and no limit of entries.
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use preload_abi::MOST_POOLS;
+use preload_abi::Kind;
 
 use crate::linux::{self, MAP_NORESERVE, Request};
 use crate::quick;
@@ -13,39 +13,35 @@ const ADDRESS_BITS: u32 = 48;
 
 /// The pages of one size. The bits are memory that is zero until it is written: 16 MiB of addresses for 2 MiB pages.
 pub(crate) struct Frames {
-    shift: AtomicU8,
+    /// The binary logarithm of the size.
+    shift: u32,
+    /// Null where no track is kept of them.
     bits: AtomicPtr<AtomicU64>,
 }
 
-static TRACKED: [Frames; MOST_POOLS] = [const { Frames::new() }; MOST_POOLS];
+static OF_2M: Frames = Frames::new(21);
+static OF_1G: Frames = Frames::new(30);
 
-/// Begins to keep track of pages of this size, at the start and by one thread.
-pub(crate) fn track(shift: u8) {
-    if tracked(shift).is_some() {
-        return;
-    }
-    if let Some(free) = TRACKED
-        .iter()
-        .find(|frames| frames.bits.load(Ordering::Relaxed).is_null())
-    {
-        free.begin(shift);
+fn of(kind: Kind) -> Option<&'static Frames> {
+    match kind {
+        Kind::Base | Kind::Thp => None,
+        Kind::Pool2M => Some(&OF_2M),
+        Kind::Pool1G => Some(&OF_1G),
     }
 }
 
-/// Those of this size, if track is kept of them: none others may be given to the program.
-pub(crate) fn tracked(shift: u8) -> Option<&'static Frames> {
-    all().find(|frames| frames.are_of(shift))
+/// Begins to keep track of pages of this kind, if they are of a pool, at the start and by one thread.
+pub(crate) fn track(kind: Kind) {
+    of(kind).into_iter().for_each(Frames::begin);
 }
 
-/// Which of the tracked sizes this is, counted from 0.
-pub(crate) fn place(shift: u8) -> Option<usize> {
-    TRACKED
-        .iter()
-        .position(|frames| frames.are_tracked() && frames.are_of(shift))
+/// Those of this kind, if track is kept of them: none others may be given to the program.
+pub(crate) fn tracked(kind: Kind) -> Option<&'static Frames> {
+    of(kind).filter(|frames| frames.are_tracked())
 }
 
 fn all() -> impl Iterator<Item = &'static Frames> {
-    TRACKED.iter().filter(|frames| frames.are_tracked())
+    [&OF_2M, &OF_1G].into_iter().filter(|frames| frames.are_tracked())
 }
 
 /// Is any page given to the program in this range?
@@ -76,9 +72,9 @@ pub(crate) fn next_border(address: usize) -> usize {
 }
 
 impl Frames {
-    const fn new() -> Self {
+    const fn new(shift: u32) -> Self {
         Self {
-            shift: AtomicU8::new(0),
+            shift,
             bits: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -87,27 +83,21 @@ impl Frames {
         !self.bits.load(Ordering::Acquire).is_null()
     }
 
-    fn are_of(&self, shift: u8) -> bool {
-        self.shift.load(Ordering::Relaxed) == shift
-    }
-
-    fn begin(&self, shift: u8) {
-        let Some(count_bits) = ADDRESS_BITS.checked_sub(u32::from(shift)) else {
+    fn begin(&self) {
+        if self.are_tracked() {
             return;
-        };
-        let bytes = 1_usize.wrapping_shl(count_bits) / 8;
-        let mut request = Request::anonymous(bytes.max(size_of::<u64>()));
+        }
+        let mut request = Request::anonymous((1_usize << ADDRESS_BITS).wrapping_shr(self.shift) / 8);
         request.flags |= MAP_NORESERVE;
         // SAFETY: new memory, which is never unmapped.
         if let Ok(address) = unsafe { linux::mmap(&request) } {
-            self.shift.store(shift, Ordering::Relaxed);
             self.bits
                 .store(core::ptr::with_exposed_provenance_mut(address), Ordering::Release);
         }
     }
 
     fn size(&self) -> usize {
-        1_usize.wrapping_shl(u32::from(self.shift.load(Ordering::Relaxed)))
+        1_usize.wrapping_shl(self.shift)
     }
 
     /// The page around an address.
@@ -121,7 +111,7 @@ impl Frames {
         if address >> ADDRESS_BITS != 0 {
             return None;
         }
-        let number = address.wrapping_shr(u32::from(self.shift.load(Ordering::Relaxed)));
+        let number = address.wrapping_shr(self.shift);
         let bits = self.bits.load(Ordering::Acquire);
         if bits.is_null() {
             return None;
@@ -192,8 +182,8 @@ mod tests {
     const M: usize = 1 << 20;
 
     fn frames() -> Frames {
-        let frames = Frames::new();
-        frames.begin(21);
+        let frames = Frames::new(21);
+        frames.begin();
         frames
     }
 

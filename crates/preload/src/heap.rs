@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use preload_abi::{Kind, Unserved};
+use preload_abi::Kind;
 
 use crate::linux::{self, MADV_HUGEPAGE};
 use crate::orders::Orders;
@@ -62,10 +62,9 @@ fn grown(orders: Orders, before: usize, end: usize) {
         return;
     }
     ADVISED.store(start + len, Ordering::Relaxed);
-    if orders.kind() != Kind::Thp {
-        return orders.left_alone(Unserved::Heap, len);
+    if orders.kind() == Kind::Thp {
+        // SAFETY: says which pages are wanted for memory of the program's heap.
+        let answer = unsafe { linux::madvise(start, len, MADV_HUGEPAGE) };
+        orders.tried(Kind::Thp, len, answer);
     }
-    // SAFETY: says which pages are wanted for memory of the program's heap.
-    let answer = unsafe { linux::madvise(start, len, MADV_HUGEPAGE) };
-    orders.tried(Kind::Thp, len, answer);
 }

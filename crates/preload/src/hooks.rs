@@ -2,9 +2,9 @@
 
 use core::ffi::{c_int, c_void};
 
-use preload_abi::{Hook, Kind};
+use preload_abi::Kind;
 
-use crate::linux::{self, Answer, HUGE_SHIFT, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
+use crate::linux::{self, Answer, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
 use crate::orders::Orders;
 use crate::remap::{self, Move};
 use crate::{advise, edges, heap, quick, serve, start};
@@ -13,7 +13,7 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// Counts the process even if it never calls a hook.
+/// Finds the orders before the program's own constructors.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = first_use;
@@ -22,19 +22,10 @@ extern "C" fn first_use() {
     let _ = start::orders();
 }
 
-/// The orders, after a call of this hook is counted.
-#[cold]
-#[inline(never)]
-fn called(hook: Hook) -> Option<Orders> {
-    let orders = start::orders()?;
-    orders.called(hook);
-    Some(orders)
-}
-
-/// The same for calls that only a hugetlb page given before makes our business.
+/// The orders, for calls that only a hugetlb page given before makes our business.
 #[inline(always)]
-fn concerned(hook: Hook) -> Option<Orders> {
-    if quick::nothing_given(hook) { None } else { called(hook) }
+fn concerned() -> Option<Orders> {
+    if quick::nothing_given() { None } else { start::orders() }
 }
 
 /// As the C library returns it: all ones, and the reason in `errno`.
@@ -74,7 +65,7 @@ unsafe extern "C" fn mmap(
     let orders = if quick::is_small(len, flags) {
         None
     } else {
-        called(Hook::Mmap)
+        start::orders()
     };
     // SAFETY: the program's own call.
     pointer(unsafe {
@@ -102,7 +93,7 @@ unsafe extern "C" fn mmap64(
 unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match concerned(Hook::Munmap) {
+        match concerned() {
             Some(orders) => edges::munmap(orders, address.addr(), len),
             None => linux::munmap(address.addr(), len),
         }
@@ -127,7 +118,7 @@ unsafe extern "C" fn mremap(
     };
     // SAFETY: the program's own call.
     pointer(unsafe {
-        match called(Hook::Mremap) {
+        match start::orders() {
             Some(orders) => remap::mremap(orders, asked),
             None => linux::mremap(asked.old, old_len, len, flags, asked.new),
         }
@@ -138,7 +129,7 @@ unsafe extern "C" fn mremap(
 unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match concerned(Hook::Madvise) {
+        match concerned() {
             Some(_) => advise::madvise(address.addr(), len, advice),
             None => linux::madvise(address.addr(), len, advice),
         }
@@ -149,7 +140,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) ->
 unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, prot: c_int) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match concerned(Hook::Mprotect) {
+        match concerned() {
             Some(orders) => edges::mprotect(orders, address.addr(), len, prot),
             None => linux::mprotect(address.addr(), len, prot),
         }
@@ -159,30 +150,24 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, prot: c_int) -> 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sbrk(increment: isize) -> *mut c_void {
     // SAFETY: the program's own call.
-    core::ptr::with_exposed_provenance_mut(unsafe { heap::sbrk(called(Hook::Sbrk), increment) })
+    core::ptr::with_exposed_provenance_mut(unsafe { heap::sbrk(start::orders(), increment) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
     // SAFETY: the program's own call.
-    unsafe { heap::brk(called(Hook::Brk), end.addr()) }
+    unsafe { heap::brk(start::orders(), end.addr()) }
 }
 
 /// New segments of at least the minimum come from the pool of the default kind.
 #[unsafe(no_mangle)]
 extern "C" fn shmget(key: c_int, size: usize, flags: c_int) -> c_int {
-    let orders = called(Hook::Shmget);
-    let pool = orders.and_then(|orders| match orders.kind() {
-        Kind::Hugetlb(shift) if size >= orders.minimum() => Some((orders, shift)),
-        _ => None,
-    });
-    if let Some((orders, shift)) = pool
-        && flags & IPC_CREAT != 0
-        && flags & SHM_HUGETLB == 0
+    let is_new = flags & (IPC_CREAT | SHM_HUGETLB) == IPC_CREAT;
+    if let Some(orders) = start::orders().filter(|orders| is_new && size >= orders.minimum())
+        && let kind @ (Kind::Pool2M | Kind::Pool1G) = orders.kind()
     {
-        let large = SHM_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
-        let answer = linux::shmget(key, size, flags | large);
-        orders.tried(Kind::Hugetlb(shift), size, answer);
+        let answer = linux::shmget(key, size, flags | SHM_HUGETLB | linux::size_flag(kind));
+        orders.tried(kind, size, answer);
         if let Ok(id) = answer {
             return id as c_int;
         }
@@ -193,7 +178,7 @@ extern "C" fn shmget(key: c_int, size: usize, flags: c_int) -> c_int {
 /// Advises a segment to use huge pages, which works where shared memory may (`shmem_enabled`).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
-    let orders = called(Hook::Shmat);
+    let orders = start::orders();
     // SAFETY: the program's own call.
     let answer = unsafe { linux::shmat(id, address.addr(), flags) };
     if let (Some(orders), Ok(start)) = (orders, answer)

@@ -4,9 +4,10 @@ use core::arch::asm;
 use core::ffi::c_int;
 use core::ops::Range;
 
-pub(crate) const BASE_PAGE: usize = preload_abi::Kind::Base.page();
+use preload_abi::Kind;
 
-pub(crate) const PROT_NONE: c_int = 0;
+pub(crate) const BASE_PAGE: usize = Kind::Base.page();
+
 pub(crate) const PROT_RW: c_int = 3;
 
 pub(crate) const MAP_SHARED: c_int = 0x01;
@@ -21,8 +22,6 @@ pub(crate) const MAP_POPULATE: c_int = 0x8000;
 pub(crate) const MAP_STACK: c_int = 0x2_0000;
 pub(crate) const MAP_HUGETLB: c_int = 0x4_0000;
 pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
-/// Where a page's binary logarithm stands in the flags of `mmap` and `shmget`.
-pub(crate) const HUGE_SHIFT: u32 = 26;
 
 pub(crate) const MREMAP_MAYMOVE: c_int = 1;
 pub(crate) const MREMAP_FIXED: c_int = 2;
@@ -36,7 +35,6 @@ pub(crate) const MADV_MERGEABLE: c_int = 12;
 pub(crate) const MADV_DODUMP: c_int = 17;
 pub(crate) const MADV_HUGEPAGE: c_int = 14;
 pub(crate) const MADV_NOHUGEPAGE: c_int = 15;
-pub(crate) const MADV_WIPEONFORK: c_int = 18;
 pub(crate) const MADV_COLD: c_int = 20;
 pub(crate) const MADV_PAGEOUT: c_int = 21;
 pub(crate) const MADV_POPULATE_WRITE: c_int = 23;
@@ -128,6 +126,11 @@ impl Request {
             offset: 0,
         }
     }
+}
+
+/// The size of a page in the flags of `mmap` and `shmget`: its binary logarithm, from bit 26 on.
+pub(crate) const fn size_flag(kind: Kind) -> c_int {
+    (kind.page().trailing_zeros() << 26).cast_signed()
 }
 
 /// `mmap`.

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use preload_abi::{Hook, Kind, MOST_RULES, Rule, Unserved, WORDS, at};
+use preload_abi::{Kind, MOST_RULES, Rule, WORDS, at};
 
 use crate::linux::{Answer, Errno};
 
@@ -48,18 +48,9 @@ impl Orders {
         core::iter::once(self.kind()).chain(self.rules().map(|rule| rule.kind))
     }
 
-    pub(crate) fn called(self, hook: Hook) {
-        self.add(at::hook(hook), 1);
-    }
-
     pub(crate) fn served(self, kind: Kind, bytes: usize) {
         self.add(at::served(kind), 1);
         self.add(at::served(kind) + 1, bytes as u64);
-    }
-
-    pub(crate) fn left_alone(self, why: Unserved, bytes: usize) {
-        self.add(at::unserved(why), 1);
-        self.add(at::unserved(why) + 1, bytes as u64);
     }
 
     /// What came of giving memory a kind.

@@ -6,8 +6,7 @@ use core::ops::Range;
 use preload_abi::Kind;
 
 use crate::linux::{
-    self, Answer, Errno, HUGE_SHIFT, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE,
-    Request,
+    self, Answer, Errno, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, Request,
 };
 use crate::{dead, frames};
 
@@ -40,7 +39,7 @@ pub(crate) fn change(plain: &Request, all: &Range<usize>, range: &Range<usize>, 
     match kind {
         Kind::Base => Ok(advise(all, MADV_NOHUGEPAGE)),
         Kind::Thp => Ok(advise(all, MADV_HUGEPAGE)),
-        Kind::Hugetlb(shift) => exchange(plain, range, shift),
+        Kind::Pool2M | Kind::Pool1G => exchange(plain, range, kind),
     }
 }
 
@@ -51,8 +50,8 @@ fn advise(range: &Range<usize>, advice: c_int) -> Answer {
 
 /// Unmaps base pages and maps hugetlb pages in their place, or base pages again if that is refused. Never over a mapping:
 /// the kernel can leave a hole when a replacement fails, and another thread may have filled it.
-fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, Lost> {
-    let Some(frames) = frames::tracked(shift) else {
+fn exchange(plain: &Request, range: &Range<usize>, kind: Kind) -> Result<Answer, Lost> {
+    let Some(frames) = frames::tracked(kind) else {
         return Ok(Err(linux::EINVAL));
     };
     let again = Request {
@@ -62,9 +61,8 @@ fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, 
         ..*plain
     };
     // Without a reservation, an empty pool would be met by SIGBUS instead of here.
-    let pool = MAP_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
     let large = Request {
-        flags: again.flags & !MAP_NORESERVE | pool,
+        flags: again.flags & !MAP_NORESERVE | MAP_HUGETLB | linux::size_flag(kind),
         ..again
     };
     // SAFETY: the range is a part of a region that the program does not know yet.

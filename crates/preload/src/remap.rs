@@ -23,28 +23,22 @@ pub(crate) struct Move {
 /// # Safety
 /// As for `mremap`.
 pub(crate) unsafe fn mremap(orders: Orders, asked: Move) -> Answer {
-    let Move {
-        old,
-        old_len,
-        len,
-        flags,
-        new,
-    } = asked;
-    let range = linux::pages(old, old_len).filter(frames::touched);
-    if range.is_none() || len == 0 || flags & MREMAP_DONTUNMAP != 0 {
+    let flags = asked.flags;
+    let range = linux::pages(asked.old, asked.old_len).filter(frames::touched);
+    if range.is_none() || asked.len == 0 || flags & MREMAP_DONTUNMAP != 0 {
         if flags & MREMAP_FIXED != 0 {
-            edges::make_way(orders, new, len);
+            edges::make_way(orders, asked.new, asked.len);
         }
         // SAFETY: passed on to the caller.
         return unsafe {
-            match linux::mremap(old, old_len, len, flags, new) {
+            match linux::mremap(asked.old, asked.old_len, asked.len, flags, asked.new) {
                 Err(EFAULT) if is_cut_by_rules(orders, asked) => move_by_copy(orders, asked),
                 answer => answer,
             }
         };
     }
     let stays = flags & MREMAP_FIXED == 0;
-    if stays && len <= old_len {
+    if stays && asked.len <= asked.old_len {
         // SAFETY: the end of the region is the caller's to unmap.
         unsafe { shrink(orders, asked) }
     } else if flags & MREMAP_MAYMOVE == 0 {

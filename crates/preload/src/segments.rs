@@ -62,7 +62,7 @@ mod tests {
 
     use super::{Segment, segments};
 
-    const POOL: Kind = Kind::Hugetlb(21);
+    const POOL: Kind = Kind::Pool2M;
 
     fn rule(from: u64, to: u64, kind: Kind) -> Rule {
         Rule { from, to, kind }

@@ -1,50 +1,29 @@
-//! `mmap`: gives large anonymous regions the ordered kinds, or leaves a request alone and counts why.
+//! `mmap`: gives large anonymous regions the ordered kinds, or leaves a request alone.
 
-use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
-
-use preload_abi::Unserved;
 
 use crate::linux::{
     self, Answer, Errno, MADV_POPULATE_WRITE, MAP_32BIT, MAP_ANONYMOUS, MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_GROWSDOWN,
-    MAP_HUGETLB, MAP_LOCKED, MAP_POPULATE, MAP_SHARED, MAP_STACK, PROT_NONE, PROT_RW, Request,
+    MAP_HUGETLB, MAP_LOCKED, MAP_POPULATE, MAP_SHARED, MAP_STACK, PROT_RW, Request,
 };
 use crate::orders::Orders;
 use crate::regions::{Lost, abandon, aligned, change};
 use crate::segments::{Segment, segments};
 use crate::{carve, edges};
 
-/// What to do with a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judged {
-    /// Files, small regions, and hugetlb pages that the program asks for itself are none of our business.
-    NotOurs,
-    LeftAlone(Unserved),
-    Served,
-}
-
-/// A region for reading and writing with MAP_NORESERVE is served: jemalloc and mimalloc map all of theirs so.
-fn judge(request: &Request, minimum: usize) -> Judged {
-    let has = |flags: c_int| request.flags & flags != 0;
-    if !has(MAP_ANONYMOUS) || has(MAP_HUGETLB) || request.len < minimum {
-        return Judged::NotOurs;
-    }
-    if request.prot == PROT_NONE {
-        return Judged::LeftAlone(Unserved::Reserved);
-    }
-    if has(MAP_FIXED | MAP_FIXED_NOREPLACE) {
-        return Judged::LeftAlone(Unserved::Fixed);
-    }
-    if has(MAP_SHARED) {
-        return Judged::LeftAlone(Unserved::Shared);
-    }
-    if request.prot != PROT_RW {
-        return Judged::LeftAlone(Unserved::Protected);
-    }
-    if has(MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED | MAP_32BIT) {
-        return Judged::LeftAlone(Unserved::Special);
-    }
-    Judged::Served
+/// Is it a large region that the program may be given on other pages? Not:
+/// - files, small regions, and hugetlb pages that the program asks for itself;
+/// - address space without access, to be used later: JVM, Go and V8 begin so;
+/// - an address that the program names, often that of a piece of such a reservation;
+/// - memory shared between processes, code, and what the program may only read;
+/// - a stack, locked memory, or an address below 4 GiB.
+///
+/// One for reading and writing with MAP_NORESERVE is: jemalloc and mimalloc map all of theirs so.
+fn is_ours(request: &Request, minimum: usize) -> bool {
+    let not =
+        MAP_HUGETLB | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_SHARED | MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED | MAP_32BIT;
+    let is_meant = request.flags & (MAP_ANONYMOUS | not) == MAP_ANONYMOUS;
+    is_meant && request.prot == PROT_RW && request.len >= minimum
 }
 
 /// `mmap`.
@@ -55,10 +34,8 @@ pub(crate) unsafe fn mmap(orders: Orders, request: &Request) -> Answer {
     if request.flags & MAP_FIXED != 0 {
         edges::make_way(orders, request.address, request.len);
     }
-    match judge(request, orders.minimum()) {
-        Judged::Served => return serve(orders, request),
-        Judged::LeftAlone(why) => orders.left_alone(why, request.len),
-        Judged::NotOurs => {}
+    if is_ours(request, orders.minimum()) {
+        return serve(orders, request);
     }
     // SAFETY: passed on to the caller.
     unsafe { linux::mmap(request) }
@@ -155,55 +132,51 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
 
 #[cfg(test)]
 mod tests {
-    use preload_abi::Unserved;
-
-    use super::{Judged, judge};
+    use super::is_ours;
     use crate::linux::{
         MAP_ANONYMOUS, MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_LOCKED, MAP_NORESERVE, MAP_POPULATE,
-        MAP_PRIVATE, MAP_SHARED, MAP_STACK, PROT_NONE, PROT_RW, Request,
+        MAP_PRIVATE, MAP_SHARED, MAP_STACK, PROT_RW, Request,
     };
 
     const LEAST: usize = 2 << 20;
     const ANONYMOUS: i32 = MAP_PRIVATE | MAP_ANONYMOUS;
 
-    fn judged(flags: i32, prot: i32, len: usize) -> Judged {
-        judge(
-            &Request {
-                flags,
-                prot,
-                ..Request::anonymous(len)
-            },
-            LEAST,
-        )
+    fn is_served(flags: i32, prot: i32, len: usize) -> bool {
+        let request = Request {
+            flags,
+            prot,
+            ..Request::anonymous(len)
+        };
+        is_ours(&request, LEAST)
     }
 
     #[test]
     fn large_private_memory_is_served_whether_it_is_reserved_or_populated() {
         for flags in [0, MAP_NORESERVE, MAP_POPULATE] {
-            assert_eq!(judged(ANONYMOUS | flags, PROT_RW, LEAST), Judged::Served);
+            assert!(is_served(ANONYMOUS | flags, PROT_RW, LEAST));
         }
     }
 
     #[test]
     fn small_regions_files_and_own_hugetlb_pages_are_not_looked_at() {
-        assert_eq!(judged(ANONYMOUS, PROT_RW, LEAST - 1), Judged::NotOurs);
-        assert_eq!(judged(MAP_PRIVATE, PROT_RW, LEAST), Judged::NotOurs);
-        assert_eq!(judged(ANONYMOUS | MAP_HUGETLB, PROT_RW, LEAST), Judged::NotOurs);
+        assert!(!is_served(ANONYMOUS, PROT_RW, LEAST - 1));
+        assert!(!is_served(MAP_PRIVATE, PROT_RW, LEAST));
+        assert!(!is_served(ANONYMOUS | MAP_HUGETLB, PROT_RW, LEAST));
     }
 
     #[test]
-    fn whatever_could_break_a_program_is_left_alone_with_a_reason() {
-        for (flags, prot, why) in [
-            (ANONYMOUS | MAP_NORESERVE, PROT_NONE, Unserved::Reserved),
-            (ANONYMOUS | MAP_FIXED, PROT_RW, Unserved::Fixed),
-            (ANONYMOUS | MAP_FIXED_NOREPLACE, PROT_RW, Unserved::Fixed),
-            (MAP_SHARED | MAP_ANONYMOUS, PROT_RW, Unserved::Shared),
-            (ANONYMOUS, 7, Unserved::Protected),
-            (ANONYMOUS, 1, Unserved::Protected),
-            (ANONYMOUS | MAP_STACK, PROT_RW, Unserved::Special),
-            (ANONYMOUS | MAP_LOCKED, PROT_RW, Unserved::Special),
+    fn whatever_could_break_a_program_is_left_alone() {
+        for (flags, prot) in [
+            (ANONYMOUS | MAP_NORESERVE, 0),
+            (ANONYMOUS | MAP_FIXED, PROT_RW),
+            (ANONYMOUS | MAP_FIXED_NOREPLACE, PROT_RW),
+            (MAP_SHARED | MAP_ANONYMOUS, PROT_RW),
+            (ANONYMOUS, 7),
+            (ANONYMOUS, 1),
+            (ANONYMOUS | MAP_STACK, PROT_RW),
+            (ANONYMOUS | MAP_LOCKED, PROT_RW),
         ] {
-            assert_eq!(judged(flags, prot, LEAST), Judged::LeftAlone(why));
+            assert!(!is_served(flags, prot, LEAST), "{flags:#x} {prot}");
         }
     }
 }

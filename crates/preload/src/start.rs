@@ -1,81 +1,46 @@
-//! The first use: finds the shared page, before constructors if a hook runs that early, and notices a fork.
+//! The first use: finds the shared page, before constructors if a hook runs that early.
 
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use preload_abi::{BYTES, Kind, MAGIC, VARIABLE, WORDS, at};
+use preload_abi::{BYTES, MAGIC, VARIABLE, WORDS, at};
 
 use crate::frames;
-use crate::linux::{self, MADV_WIPEONFORK, MAP_SHARED, Request};
+use crate::linux::{self, MAP_SHARED, Request};
 use crate::orders::Orders;
 use crate::quick;
 
-const NEW: u8 = 0;
-const STARTING: u8 = 1;
-const ACTIVE: u8 = 2;
-const OFF: u8 = 3;
-
-static STAGE: AtomicU8 = AtomicU8::new(NEW);
-/// A word that the kernel sets to zero in a forked child.
-static COUNTED: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+/// Was it looked for?
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// The shared page; null without orders, or before they are known.
+static PAGE: AtomicPtr<[AtomicU64; WORDS]> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The orders, or nothing: none were given, or another thread is just reading them. No thread waits for another here.
+#[cold]
+#[inline(never)]
 pub(crate) fn orders() -> Option<Orders> {
-    match STAGE.load(Ordering::Acquire) {
-        ACTIVE => {}
-        NEW => start(),
-        _ => return None,
+    if !BEGUN.load(Ordering::Acquire) {
+        start();
     }
-    let orders = quick::orders()?;
-    count_process(orders);
-    Some(orders)
-}
-
-/// Once per process, forked ones included.
-fn count_process(orders: Orders) {
-    // SAFETY: null, or a mapped word, which stays for as long as the process.
-    let Some(counted) = (unsafe { COUNTED.load(Ordering::Acquire).as_ref() }) else {
-        return;
-    };
-    if counted.load(Ordering::Relaxed) == 0 && counted.swap(1, Ordering::Relaxed) == 0 {
-        orders.add(at::PROCESSES, 1);
-    }
+    // SAFETY: null, or the mapped page, which stays for as long as the process.
+    unsafe { PAGE.load(Ordering::Acquire).as_ref() }.map(Orders)
 }
 
 fn start() {
-    let first = STAGE.compare_exchange(NEW, STARTING, Ordering::AcqRel, Ordering::Acquire);
-    if first.is_err() {
+    if BEGUN.swap(true, Ordering::AcqRel) {
         return;
     }
     let Some(environment) = environment() else {
         // Too early: the C library does not know it yet either.
-        STAGE.store(NEW, Ordering::Release);
+        BEGUN.store(false, Ordering::Release);
         return;
     };
     let found = named(environment).and_then(find);
-    found.into_iter().for_each(prepare);
-    quick::begin(found);
-    STAGE.store(if found.is_some() { ACTIVE } else { OFF }, Ordering::Release);
-}
-
-fn prepare(orders: Orders) {
-    for kind in orders.kinds() {
-        if let Kind::Hugetlb(shift) = kind {
-            frames::track(shift);
-        }
+    found.into_iter().flat_map(Orders::kinds).for_each(frames::track);
+    if let Some(orders) = found {
+        PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
     }
-    // SAFETY: new memory, and advice about it.
-    let word = unsafe {
-        linux::mmap(&Request::anonymous(linux::BASE_PAGE)).and_then(|word| {
-            linux::madvise(word, linux::BASE_PAGE, MADV_WIPEONFORK)?;
-            Ok(word)
-        })
-    };
-    if let Ok(word) = word {
-        COUNTED.store(core::ptr::with_exposed_provenance_mut(word), Ordering::Release);
-    } else {
-        orders.add(at::PROCESSES, 1);
-    }
+    quick::begin(found.map_or(usize::MAX, Orders::minimum));
 }
 
 unsafe extern "C" {
@@ -88,25 +53,24 @@ fn environment() -> Option<*const *const c_char> {
     (!list.is_null()).then_some(list)
 }
 
-/// Where the page is: `PID:FD:NONCE`.
+/// Where the page is: `FD:NONCE:PATH`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place<'a> {
-    /// Digits of a number, as the next one.
-    pid: &'a [u8],
-    fd: &'a [u8],
+    fd: c_int,
     nonce: u64,
+    /// Ends with a zero.
+    path: &'a [u8],
 }
 
 impl<'a> Place<'a> {
-    fn parse(text: &'a [u8]) -> Option<Self> {
-        let mut parts = text.split(|&byte| byte == b':');
-        let place = Self {
-            pid: parts.next()?,
-            fd: parts.next()?,
+    /// From the value of the variable, with the zero at its end.
+    fn parse(value: &'a [u8]) -> Option<Self> {
+        let mut parts = value.splitn(3, |&byte| byte == b':');
+        Some(Self {
+            fd: c_int::try_from(number(parts.next()?)?).ok()?,
             nonce: number(parts.next()?)?,
-        };
-        number(place.pid).and(number(place.fd))?;
-        parts.next().is_none().then_some(place)
+            path: parts.next()?,
+        })
     }
 }
 
@@ -130,7 +94,7 @@ fn named<'a>(environment: *const *const c_char) -> Option<Place<'a>> {
             entry = entry.add(1);
             (!text.is_null()).then(|| CStr::from_ptr(text))
         }?;
-        let value = text.to_bytes().strip_prefix(VARIABLE.as_bytes());
+        let value = text.to_bytes_with_nul().strip_prefix(VARIABLE.as_bytes());
         if let Some(value) = value.and_then(|value| value.strip_prefix(b"=")) {
             return Place::parse(value);
         }
@@ -139,9 +103,8 @@ fn named<'a>(environment: *const *const c_char) -> Option<Place<'a>> {
 
 /// The inherited descriptor, or else the same file by way of the process that made it.
 fn find(place: Place<'_>) -> Option<Orders> {
-    let inherited = c_int::try_from(number(place.fd)?).ok()?;
-    map(inherited, place.nonce).or_else(|| {
-        let fd = linux::open(&path(place)?)?;
+    map(place.fd, place.nonce).or_else(|| {
+        let fd = linux::open(place.path)?;
         let orders = map(fd, place.nonce);
         linux::close(fd);
         orders
@@ -170,61 +133,28 @@ fn map(fd: c_int, nonce: u64) -> Option<Orders> {
     None
 }
 
-/// `/proc/PID/fd/FD` in a buffer of zeros, the first of which ends it.
-fn path(place: Place<'_>) -> Option<[u8; 64]> {
-    let mut path = [0; 64];
-    let parts: [&[u8]; 4] = [b"/proc/", place.pid, b"/fd/", place.fd];
-    let mut bytes = parts.into_iter().flatten();
-    let (_, room) = path.split_last_mut()?;
-    room.iter_mut().zip(&mut bytes).for_each(|(to, &byte)| *to = byte);
-    bytes.next().is_none().then_some(path)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Place, path};
+    use super::Place;
 
     #[test]
-    fn a_place_is_three_numbers_and_nothing_else() {
+    fn a_place_is_two_numbers_and_a_path() {
         let place = Place {
-            pid: b"12",
-            fd: b"500",
+            fd: 500,
             nonce: u64::MAX,
+            path: b"/proc/12/fd/500\0",
         };
-        assert_eq!(Place::parse(b"12:500:18446744073709551615"), Some(place));
+        assert_eq!(Place::parse(b"500:18446744073709551615:/proc/12/fd/500\0"), Some(place));
         for text in [
             "",
             "12",
-            "12:500",
-            "12:500:",
-            "12:500:1:2",
-            "12:x:1",
-            "-1:2:3",
-            "1:2:18446744073709551616",
+            "500:1",
+            "x:1:/",
+            "-1:2:/",
+            "2147483648:2:/",
+            "1:18446744073709551616:/",
         ] {
             assert_eq!(Place::parse(text.as_bytes()), None, "{text}");
         }
-    }
-
-    #[test]
-    fn its_path_ends_with_a_zero_and_is_none_if_too_long() {
-        for (text, expected) in [
-            ("0:0:1", "/proc/0/fd/0\0"),
-            ("1:10:1", "/proc/1/fd/10\0"),
-            ("40960:999:1", "/proc/40960/fd/999\0"),
-            (
-                "18446744073709551615:18446744073709551615:1",
-                "/proc/18446744073709551615/fd/18446744073709551615\0",
-            ),
-        ] {
-            let place = Place::parse(text.as_bytes()).expect("three numbers");
-            assert!(path(place).expect("short enough").starts_with(expected.as_bytes()));
-        }
-        let long = Place {
-            pid: &[b'1'; 60],
-            fd: b"1",
-            nonce: 0,
-        };
-        assert_eq!(path(long), None);
     }
 }

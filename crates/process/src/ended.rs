@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between being asked to end and being killed.
+pub(crate) const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a child ended and what it used.
 pub struct Ended {

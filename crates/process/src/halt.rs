@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 
 use super::cgroup::Folder;
 use super::handles::{Handles, by_number, signal_group};
@@ -16,8 +16,6 @@ use super::tree;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A signal takes a few microseconds to arrive on another CPU.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
-/// Between being asked to end and being killed.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Stops all that descend from `root`, and waits until none of their threads runs: its cgroup, or else the process group that it leads
 /// and those outside. `report` gets the ids of these before any of them is stopped by itself.
@@ -47,7 +45,7 @@ pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<(
         if Instant::now() >= until {
             return Err(not_stopped(*first));
         }
-        running.iter().for_each(|&pid| signal(pid, Signal::STOP));
+        Handles::of(running).signal(Signal::STOP);
         thread::sleep(POLL_PERIOD);
     }
 }
@@ -73,21 +71,6 @@ pub fn ask_to_end(source: &Source, root: u32) {
     }
 }
 
-/// Processes that a program started, in groups of their own or not.
-#[derive(Default)]
-pub struct Descendants(Handles);
-
-impl Descendants {
-    pub fn of(source: &Source, root: u32) -> Self {
-        Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
-    }
-
-    /// Waits until they have ended as they were asked, and ends those that do not.
-    pub fn end(&self) {
-        self.0.end_by(Instant::now() + TERM_TIMEOUT);
-    }
-}
-
 /// Is any thread of it neither stopped nor dead?
 fn is_running(source: &Source, pid: u32) -> bool {
     let state = |task: u32| Stat::of_thread(source, pid, task)?.state();
@@ -95,17 +78,9 @@ fn is_running(source: &Source, pid: u32) -> bool {
     states.into_iter().any(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
-/// A process whose parent is stopped is not reaped, so that its number still means it; fails only if it has ended.
-fn signal(pid: u32, signal: Signal) {
-    if let Some(pid) = by_number(pid) {
-        let _ = kill_process(pid, signal);
-    }
-}
-
 /// Children with groups of their own first, so that none waits for one that is stopped.
 fn signal_all(source: &Source, root: u32, what: Signal) {
-    let descendants = tree::of(source, root).pids.into_iter().skip(1);
-    descendants.for_each(|pid| signal(pid, what));
+    Handles::below(source, root).signal(what);
     if let Some(leader) = by_number(root) {
         signal_group(leader, what);
     }

@@ -15,14 +15,19 @@ use rustix::process::{
 };
 
 use super::tree;
-use crate::ended::END_TIMEOUT;
+use crate::ended::{END_TIMEOUT, TERM_TIMEOUT};
 
 #[derive(Default)]
-pub(crate) struct Handles(Vec<OwnedFd>);
+pub struct Handles(Vec<OwnedFd>);
 
 impl Handles {
     pub(crate) fn of(pids: impl IntoIterator<Item = u32>) -> Self {
         Self(pids.into_iter().filter_map(|pid| handle(pid).ok()).collect())
+    }
+
+    /// All that descend from a process, in groups of their own or not.
+    pub fn below(source: &Source, root: u32) -> Self {
+        Self::of(tree::of(source, root).pids.into_iter().skip(1))
     }
 
     /// A process that has not ended, with all that descend from it, if `is_same` says that the number still means it.
@@ -30,7 +35,7 @@ impl Handles {
         let Some(own) = handle(pid).ok().filter(|_| is_same()) else {
             return Self::default();
         };
-        let mut all = Self::of(tree::of(source, pid).pids.into_iter().skip(1));
+        let mut all = Self::below(source, pid);
         all.0.insert(0, own);
         all
     }
@@ -56,8 +61,9 @@ impl Handles {
         self.0.iter().all(|process| has_ended(process, until))
     }
 
-    /// Waits until they have ended as they were asked, and kills those that have not by then.
-    pub(crate) fn end_by(&self, until: Instant) {
+    /// Waits until they have ended as they were asked, and kills those that do not.
+    pub fn end(&self) {
+        let until = Instant::now() + TERM_TIMEOUT;
         for process in &self.0 {
             if !has_ended(process, until) && pidfd_send_signal(process, Signal::KILL).is_ok() {
                 has_ended(process, Instant::now() + END_TIMEOUT);

@@ -55,6 +55,6 @@ fn handles_reach_what_left_the_group_and_no_process_that_is_another_one() {
     assert!(!all.have_ended_by(Instant::now()));
     signal_group(group, Signal::KILL);
     leader.wait().expect("ended");
-    all.end_by(Instant::now());
+    all.end();
     assert!(all.have_ended_by(Instant::now()), "the other session's, too");
 }

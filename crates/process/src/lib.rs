@@ -25,8 +25,8 @@ mod watch;
 
 pub use ended::{Counts, Cpu, Ended};
 pub use guard::{at_end, guarded};
-pub use handles::{handle, has_ended_within};
+pub use handles::{Handles, handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch};
-pub use watch::{Attention, Seen, Watch, code, cpu_time, migrations, of_thp_size, tell};
+pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};
+pub use watch::{Attention, Seen, Walk, Watch, cpu_time, migrations, walk};

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getpgid};
 
 use crate::cgroup::Cgroup;
-use crate::ended::{END_TIMEOUT, Ended};
+use crate::ended::{END_TIMEOUT, Ended, TERM_TIMEOUT};
 use crate::guard::{self, Place};
 use crate::handles::{self, Handles};
 use crate::outputs::Outputs;
@@ -29,8 +29,6 @@ const FIRST_PERIOD: Duration = Duration::from_millis(5);
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
 /// The pause after a reading is at least so many times as long as the reading.
 const READING: u32 = 20;
-/// Between being asked to end and being killed.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A child in a process group of its own.
 pub struct Process {

@@ -67,16 +67,12 @@ fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
         };
         children.entry(parent).or_default().push(pid);
     }
-    let mut family = Family {
-        pids: vec![root],
-        not_whole: None,
-    };
-    let mut next = 0;
-    while let Some(pid) = family.pids.get(next) {
+    let (mut pids, mut next) = (vec![root], 0);
+    while let Some(&pid) = pids.get(next) {
         next += 1;
-        family.add(children.get(pid).into_iter().flatten().copied());
+        pids.extend(children.remove(&pid).unwrap_or_default());
     }
-    Some(family.pids)
+    Some(pids)
 }
 
 /// The members of a process group, those that have ended and wait for their parents among them; `None` if that cannot be read.

@@ -72,11 +72,9 @@ pub struct Watch {
     peak: u64,
     attention: Attention,
     thp_size: Option<Bytes>,
-    seen: Backing,
-    seen_text: Backing,
+    /// Without its mappings.
+    seen: Walk,
     seen_memory: u64,
-    /// Why that is not all that there was.
-    why_not: Option<Unread>,
     /// `None` where the kernel does not report it.
     migrations: Option<u64>,
 }
@@ -107,10 +105,8 @@ impl Watch {
             peak: 0,
             attention,
             thp_size,
-            seen: Backing::new(),
-            seen_text: Backing::new(),
+            seen: Walk::default(),
             seen_memory: 0,
-            why_not: None,
             migrations: None,
         }
     }
@@ -118,20 +114,16 @@ impl Watch {
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
     pub fn tick(&mut self, root: u32) -> Vec<u32> {
         let family = tree::of(&self.source, root);
-        let tree = family.pids;
-        let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
-        let had: Vec<(u32, u64)> = tree
-            .iter()
-            .zip(&sizes)
-            .map(|(&pid, size)| (pid, *size.as_ref().unwrap_or(&0)))
-            .collect();
+        let (tree, mut not_whole) = (family.pids, family.not_whole);
+        let mut had = Vec::with_capacity(tree.len());
+        for &pid in &tree {
+            let size = self.memory(pid).unwrap_or_else(|why| {
+                not_whole.get_or_insert(why);
+                0
+            });
+            had.push((pid, size));
+        }
         let memory: u64 = had.iter().map(|(_, size)| size).sum();
-        // One that has ended has none.
-        let unread = sizes
-            .into_iter()
-            .filter_map(Result::err)
-            .find(|why| why.unread != Cause::Absent);
-        let not_whole = family.not_whole.or(unread);
         self.peak = self.peak.max(memory);
         let moves: Option<u64> = tree
             .iter()
@@ -146,19 +138,14 @@ impl Watch {
         tree
     }
 
-    /// Resident memory, hugetlb pages included; an error if it could not be read.
+    /// Resident memory, hugetlb pages included; an error if it could not be read. A process that has ended has none.
     fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
-        let status = Status::parse(&path, &self.source.bytes(&path).into_result()?);
-        match status.rss.into_result() {
-            Ok(rss) => Ok(rss.0
-                + status
-                    .hugetlb
-                    .into_result()
-                    .map_or_else(none_of_absent, |bytes| Ok(bytes.0))?),
-            // A process that has ended, and is not reaped yet, has no memory.
-            Err(why) => none_of_absent(why),
-        }
+        let Some(bytes) = self.source.bytes(&path).if_present()? else {
+            return Ok(0);
+        };
+        let status = Status::parse(&path, &bytes);
+        Ok(status.rss.or_if_absent(Bytes(0))?.0 + status.hugetlb.or_if_absent(Bytes(0))?.0)
     }
 
     /// A walk of more memory takes longer: at worst all that is new is on base pages.
@@ -190,38 +177,19 @@ impl Watch {
 
     /// `tree` is who was there, and the memory that each had a moment ago.
     fn look(&mut self, tree: &[(u32, u64)], memory: u64, not_whole: Option<Unread>) {
-        let began = cpu_time();
-        let (mut areas, mut why_not, mut whole) = (Vec::new(), not_whole, true);
-        let mut of_size = Bytes(0);
-        for &(pid, had) in tree {
-            match counted(&self.source, pid).into_result() {
-                Ok(more) => {
-                    // Its memory is gone before it is: this look came too late for it.
-                    let is_there = more.iter().any(|area| area.resident() > Some(Bytes(0)));
-                    whole &= had == 0 || is_there;
-                    match of_thp_size(pid, &more, self.thp_size) {
-                        Ok(bytes) => of_size.0 += bytes.0,
-                        Err(why) if why.unread == Cause::Absent => whole &= had == 0,
-                        Err(why) => why_not = Some(why),
-                    }
-                    areas.extend(more);
-                }
-                Err(why) if why.unread == Cause::Absent => whole &= had == 0,
-                Err(why) => why_not = Some(why),
-            }
-        }
-        let (mut own, text) = (Coverage::of(&areas).own(), code(&areas));
-        tell(&mut own, self.thp_size, of_size);
-        self.last = cpu_time().saturating_sub(began);
+        let walk = walk(&self.source, tree.iter().map(|(pid, _)| *pid), self.thp_size);
+        let is_whole = !tree.iter().any(|(pid, had)| *had > 0 && walk.gone.contains(pid));
+        let why_not = walk.why_not.or(not_whole);
+        self.last = walk.took;
         self.looks.count += 1;
         self.looks.seconds += self.last.as_secs_f64();
         self.last_memory = memory;
         // A look that missed something, as at the program's end, does not replace one that did not.
-        let is_better = (whole && why_not.is_none()) || self.seen_memory == 0;
-        let sees = own.total().0 > 0 || why_not.is_some();
+        let is_better = (is_whole && why_not.is_none()) || self.seen_memory == 0;
+        let sees = walk.own.total().0 > 0 || why_not.is_some();
         if is_better && sees && memory as f64 >= STILL_THERE * self.seen_memory as f64 {
-            (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
-            self.why_not = why_not;
+            let areas = Vec::new();
+            (self.seen, self.seen_memory) = (Walk { areas, why_not, ..walk }, memory);
         }
     }
 
@@ -233,25 +201,21 @@ impl Watch {
         } else {
             self.peak
         };
-        let total = self.seen.total().0;
+        let total = self.seen.own.total().0;
         let near = total > 0 && Self::is_near(self.seen_memory, peak);
-        let backing = match (near, &self.why_not) {
-            (true, None) => Ok(self.seen.clone()),
+        let backing = match (near, &self.seen.why_not) {
+            (true, None) => Ok(self.seen.own.clone()),
             (_, Some(why)) => Err(why.clone()),
             (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
         };
         Seen {
             backing,
-            text: self.seen_text.clone(),
+            text: self.seen.text.clone(),
             peak: Bytes(peak),
             migrations: self.migrations,
             looks: self.looks,
         }
     }
-}
-
-fn none_of_absent(why: Unread) -> Result<u64, Unread> {
-    if why.unread == Cause::Absent { Ok(0) } else { Err(why) }
 }
 
 fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
@@ -277,23 +241,61 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Bytes of a process on pages of a THP size, where one is asked for.
-pub fn of_thp_size(pid: u32, areas: &[Area], size: Option<Bytes>) -> Result<Bytes, Unread> {
-    size.map_or(Ok(Bytes(0)), |size| mthp_of(pid, areas, size))
+/// What backs the memory of some processes.
+#[derive(Default)]
+pub struct Walk {
+    pub areas: Vec<Area>,
+    /// Own memory by page kind.
+    pub own: Backing,
+    /// Code from files.
+    pub text: Backing,
+    /// Those whose memory is gone, as it is before they are.
+    gone: Vec<u32>,
+    /// Why that is not all.
+    pub why_not: Option<Unread>,
+    /// CPU time that it took to find out.
+    pub took: Duration,
+}
+
+/// Looks at the mappings of processes. Pages of a THP size are told from base pages if one is given.
+pub fn walk(source: &Source, pids: impl IntoIterator<Item = u32>, size: Option<Bytes>) -> Walk {
+    let began = cpu_time();
+    let (mut areas, mut of_size, mut gone, mut why_not) = (Vec::new(), Bytes(0), Vec::new(), None);
+    for pid in pids {
+        let found = counted(source, pid).into_result().and_then(|more| {
+            of_size.0 += size.map_or(Ok(0), |size| mthp_of(pid, &more, size).map(|bytes| bytes.0))?;
+            Ok(more)
+        });
+        match found {
+            Ok(more) => {
+                if !more.iter().any(|area| area.resident() > Some(Bytes(0))) {
+                    gone.push(pid);
+                }
+                areas.extend(more);
+            }
+            Err(why) if why.unread == Cause::Absent => gone.push(pid),
+            Err(why) => why_not = Some(why),
+        }
+    }
+    let mut own = Coverage::of(&areas).own();
+    tell(&mut own, size, of_size);
+    let is_code = |area: &&Area| Sort::of(*area) == Sort::File && area.perms.contains('x');
+    Walk {
+        own,
+        text: Coverage::of(areas.iter().filter(is_code)).file,
+        took: cpu_time().saturating_sub(began),
+        areas,
+        gone,
+        why_not,
+    }
 }
 
 /// Takes them out of what smaps counts as base pages.
-pub fn tell(backing: &mut Backing, size: Option<Bytes>, found: Bytes) {
+fn tell(backing: &mut Backing, size: Option<Bytes>, found: Bytes) {
     let moved = size.and_then(|size| Some((size, backing.take(PageKind::Base, found)?.1)));
     if let Some((size, bytes)) = moved {
         backing.add(PageKind::Mthp(size), bytes);
     }
-}
-
-/// What backs the code of files that processes map.
-pub fn code(areas: &[Area]) -> Backing {
-    let is_code = |area: &&Area| Sort::of(*area) == Sort::File && area.perms.contains('x');
-    Coverage::of(areas.iter().filter(is_code)).file
 }
 
 #[cfg(test)]

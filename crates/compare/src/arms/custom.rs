@@ -104,7 +104,10 @@ impl Custom {
             self.command.iter().map(OsString::from).collect()
         };
         let ways = policy.map(|policy| self.ways((policy, asked), request, &command, program));
-        let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
+        let mut ways = ways
+            .transpose()?
+            .unwrap_or_else(|| vec![Setup::of("as the machine is set")])
+            .into_iter();
         let kind = self.kind.or(policy.and_then(Policy::kind));
         let size = policy.and_then(Policy::kind).filter(|kind| kind.mthp().is_some());
         Ok(Arm {
@@ -175,18 +178,12 @@ impl Custom {
     /// Why a technique does nothing in this program, unless the program is there to start another.
     fn in_vain(&self, asked: Technique, command: &[OsString], program: &Program) -> Option<String> {
         let why = technique::in_vain(asked, program)?;
-        let path = self.path();
-        let (may_start, itself) = match asked {
-            Technique::Jvm => (
-                program::may_start_java(command, path.as_deref()),
-                "a JVM that it starts itself, write JAVA_TOOL_OPTIONS",
-            ),
-            _ => (
-                program::may_start_another(command, path.as_deref()),
-                "a program that it starts itself, write the variables",
-            ),
+        let may_start = match asked {
+            Technique::Jvm => program::may_start_java,
+            _ => program::may_start_another,
         };
-        (!may_start).then(|| format!("{why} (leave the technique out; of {itself} in env of an arm in --arms-file)"))
+        let other = "of a program that it starts itself, write the variables, such as JAVA_TOOL_OPTIONS, in env of an arm in --arms-file";
+        (!may_start(command, self.path().as_deref())).then(|| format!("{why} (leave the technique out; {other})"))
     }
 
     /// An arm with the variables and the layout of this one.
@@ -256,13 +253,6 @@ fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
 pub fn may_collapse() -> bool {
     let sets = rustix::thread::capabilities(None);
     sets.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
-}
-
-fn as_it_is() -> Setup {
-    Setup {
-        words: "as the machine is set".to_owned(),
-        ..Setup::default()
-    }
 }
 
 /// The arms of `--arms-file`.

@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use host::Snapshot;
 use host::snapshot::Thp;
-use host::{CpuList, Snapshot};
 use model::PageKind;
 
 use self::custom::Custom;
+use crate::Error;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
@@ -26,21 +27,19 @@ use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{BUILD, FILE_OF, RunLog, Way};
 use crate::technique::{Collapse, Setup, ThpSwitch};
-use crate::{Error, Named};
 
-/// Arms as results name them, and as runs need them, in the same order.
 pub(crate) struct Arms {
     /// The program that they run, unless one has its own.
     pub(crate) program: Program,
     /// The files of programs, with what each is: runs of another build are answers to another question.
     pub(crate) files: Vec<(String, PathBuf)>,
-    pub(crate) named: Vec<Named>,
+    /// The reference first.
     pub(crate) live: Vec<Arm>,
 }
 
 impl Arms {
     pub(crate) fn names(&self) -> Vec<String> {
-        self.named.iter().map(|named| named.name.clone()).collect()
+        self.live.iter().map(|arm| arm.name.clone()).collect()
     }
 
     /// Takes the ways that finished runs were made by, as others would be another arm.
@@ -48,8 +47,8 @@ impl Arms {
     /// # Errors
     /// If what is typed leaves another way only.
     pub(crate) fn take_ways(&mut self, log: &RunLog<'_>) -> Result<(), Error> {
-        for (named, arm) in self.named.iter_mut().zip(&mut self.live) {
-            let Some(Way { technique, words }) = log.way(&named.name) else {
+        for arm in &mut self.live {
+            let Some(Way { technique, words }) = log.way(&arm.name) else {
                 continue;
             };
             let others = std::mem::take(&mut arm.others);
@@ -59,7 +58,7 @@ impl Arms {
                 let why = format!(
                     "the finished runs of the arm {} are by {technique}, and not otherwise (write --technique {technique}, or \
                      leave it out; or begin anew with --log)",
-                    named.name
+                    arm.name
                 );
                 return Err(Error::asked("--resume", why));
             };
@@ -67,7 +66,6 @@ impl Arms {
                 words: words.clone(),
                 ..same
             };
-            named.technique.clone_from(words);
         }
         Ok(())
     }
@@ -82,7 +80,8 @@ impl Arms {
 
     /// Must each of their programs run while no other does?
     pub(crate) fn are_alone(&self) -> bool {
-        self.live.iter().any(Arm::is_alone)
+        // Those that turn switches of the machine, which all programs that are alive share.
+        self.lent().iter().any(|kind| kind.mthp().is_some())
     }
 
     /// The reference's program on base pages, which starts without a pool and shows how large it is.
@@ -91,7 +90,9 @@ impl Arms {
         if reference.lent.is_empty() {
             return Ok(reference);
         }
-        let mut base = technique::setups(Policy::Base, &self.program, None, &|name| std::env::var_os(name))?;
+        let mut base = technique::setups(Policy::Of(PageKind::Base), &self.program, None, &|name| {
+            std::env::var_os(name)
+        })?;
         Ok(Arm {
             setup: base.pop().unwrap_or_default(),
             others: Vec::new(),
@@ -120,11 +121,6 @@ impl Arm {
             .map(|kind| if is_largest(kind) { PageKind::Thp } else { kind });
         Ok(self)
     }
-
-    /// Does it turn switches of the machine, which all programs that are alive share?
-    fn is_alone(&self) -> bool {
-        self.lent.iter().any(|kind| kind.mthp().is_some())
-    }
 }
 
 /// Those that need a pool.
@@ -140,7 +136,6 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
     let mut arms = Arms {
         files: vec![(BUILD.to_owned(), program.path.clone())],
         program,
-        named: Vec::new(),
         live: Vec::new(),
     };
     for name in &request.arms {
@@ -152,25 +147,19 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
             let name = place
                 .as_ref()
                 .map_or_else(|| name.clone(), |place| format!("{name}@{place}"));
-            if arms.named.iter().any(|named| named.name == name) {
+            if arms.live.iter().any(|arm| arm.name == name) {
                 let why = "this arm is there twice (the reference is run twice anyway)";
                 return Err(Error::asked(format!("--arms {name}"), why));
             }
-            arms.named.push(Named {
-                name: name.clone(),
-                technique: arm.setup.words.clone(),
-                kind: arm.kind,
-                place: place.as_ref().map(ToString::to_string),
-                shortage: None,
-            });
             arms.live.push(Arm {
                 name,
+                place: place.as_ref().map(ToString::to_string),
                 bound: bound.clone(),
                 ..arm.clone()
             });
         }
     }
-    if arms.named.len() < 2 {
+    if arms.live.len() < 2 {
         let why = "one arm alone cannot be compared (write a reference first, such as base)";
         return Err(Error::asked(format!("--arms {}", request.arms.join(",")), why));
     }
@@ -236,16 +225,10 @@ fn ground(snapshot: &Snapshot) -> Result<Ground, Error> {
         })
         .filter(|core| !core.is_empty())
         .collect();
-    let all: CpuList = cores.iter().flatten().copied().collect();
     let mut nodes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for cpu in all.iter() {
-        nodes
-            .entry(snapshot.topology.node_of(cpu).unwrap_or(0))
-            .or_default()
-            .push(cpu);
+    for &cpu in cores.iter().flatten() {
+        let node = snapshot.topology.node_of(cpu).unwrap_or(0);
+        nodes.entry(node).or_default().push(cpu);
     }
-    Ok(Ground {
-        cores,
-        nodes: nodes.into_iter().collect(),
-    })
+    Ok(Ground { cores, nodes })
 }

@@ -1,5 +1,6 @@
 //! Where an arm runs: CPUs and memory nodes that the child is bound to. Pure.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use host::CpuList;
@@ -22,7 +23,7 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
     pub cores: Vec<Vec<u32>>,
-    pub nodes: Vec<(u32, Vec<u32>)>,
+    pub nodes: BTreeMap<u32, Vec<u32>>,
 }
 
 impl FromStr for Place {
@@ -79,8 +80,8 @@ impl Place {
                 }
             }
             Self::Node(node) => {
-                let found = ground.nodes.iter().find(|(number, _)| number == node);
-                let (_, cpus) = found.ok_or_else(|| format!("there is no node {node}"))?;
+                let cpus = ground.nodes.get(node);
+                let cpus = cpus.ok_or_else(|| format!("there is no node {node}"))?;
                 Ok(Bound {
                     cpus: cpus.clone(),
                     nodes: vec![*node],
@@ -88,7 +89,7 @@ impl Place {
                 })
             }
             Self::Interleave => Ok(Bound {
-                nodes: ground.nodes.iter().map(|(node, _)| *node).collect(),
+                nodes: ground.nodes.keys().copied().collect(),
                 interleave: true,
                 ..Bound::default()
             }),
@@ -103,7 +104,7 @@ mod tests {
     fn ground() -> Ground {
         Ground {
             cores: vec![vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]],
-            nodes: vec![(0, vec![0, 1, 4, 5]), (1, vec![2, 3, 6, 7])],
+            nodes: [(0, vec![0, 1, 4, 5]), (1, vec![2, 3, 6, 7])].into(),
         }
     }
 

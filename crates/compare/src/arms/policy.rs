@@ -15,17 +15,13 @@ pub(crate) const LEAST_BASE: f64 = 0.9;
 /// What an arm asks of the pages behind a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// Base pages: THP is switched off for the program.
-    Base,
+    /// Pages of this kind. For base pages THP is switched off for the program; for THP of one size alone the machine's switches are
+    /// turned for each run.
+    Of(PageKind),
     /// Whatever the machine and the program make of it.
     System,
     /// THP only where the program asks for them, whatever the machine's mode (Linux 6.18 and later).
     ThpAdvised,
-    Thp,
-    /// THP of that size alone, by the machine's switches: they are turned for each run.
-    Mthp(Bytes),
-    /// Pages of that size from a pool.
-    Hugetlb(Bytes),
     /// Huge pages behind the code that the program mapped from files.
     Text,
 }
@@ -41,10 +37,8 @@ impl Policy {
     /// The page kind whose share shows whether it took effect.
     pub fn kind(self) -> Option<PageKind> {
         match self {
-            Self::Base => Some(PageKind::Base),
-            Self::Thp | Self::Text => Some(PageKind::Thp),
-            Self::Mthp(size) => Some(PageKind::Mthp(size)),
-            Self::Hugetlb(size) => Some(PageKind::Hugetlb(size)),
+            Self::Of(kind) => Some(kind),
+            Self::Text => Some(PageKind::Thp),
             Self::System | Self::ThpAdvised => None,
         }
     }
@@ -53,12 +47,9 @@ impl Policy {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Base => f.pad("base"),
+            Self::Of(kind) => kind.fmt(f),
             Self::System => f.pad("system"),
             Self::ThpAdvised => f.pad("thp-advised"),
-            Self::Thp => f.pad("thp"),
-            Self::Mthp(size) => PageKind::Mthp(*size).fmt(f),
-            Self::Hugetlb(size) => PageKind::Hugetlb(*size).fmt(f),
             Self::Text => f.pad("text"),
         }
     }
@@ -69,16 +60,13 @@ impl FromStr for Policy {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "base" => Ok(Self::Base),
             "system" => Ok(Self::System),
             "thp-advised" => Ok(Self::ThpAdvised),
-            "thp" => Ok(Self::Thp),
             "text" => Ok(Self::Text),
-            other => match other.parse() {
-                Ok(PageKind::Mthp(size)) => Ok(Self::Mthp(size)),
-                Ok(PageKind::Hugetlb(size)) => Ok(Self::Hugetlb(size)),
-                Ok(PageKind::Base | PageKind::Thp) | Err(_) => Err(ParsePolicyError(text.to_owned())),
-            },
+            kind => kind
+                .parse()
+                .map(Self::Of)
+                .map_err(|_| ParsePolicyError(kind.to_owned())),
         }
     }
 }
@@ -98,20 +86,20 @@ pub fn arms(typed: &[String], thp: &Reading<Thp>) -> Result<Vec<String>, Error> 
             continue;
         }
         if arms.is_empty() {
-            arms.push(Policy::Base.to_string());
+            arms.push(PageKind::Base.to_string());
         }
         arms.extend(of_sizes(thp)?.iter().map(ToString::to_string));
     }
     Ok(arms)
 }
 
-fn of_sizes(thp: &Reading<Thp>) -> Result<Vec<Policy>, Error> {
+fn of_sizes(thp: &Reading<Thp>) -> Result<Vec<PageKind>, Error> {
     let refused = |why: String| Error::asked(format!("--arms {SIZES}"), why);
     let thp = thp.as_ref().into_result();
     let thp = thp.map_err(|why| refused(format!("this kernel has no transparent huge pages ({why})")))?;
     match thp.switched() {
         sizes if sizes.is_empty() => Err(refused(NO_SWITCHES.to_owned())),
-        sizes => Ok(sizes.into_iter().map(Policy::Mthp).collect()),
+        sizes => Ok(sizes.into_iter().map(PageKind::Mthp).collect()),
     }
 }
 
@@ -133,7 +121,7 @@ pub(crate) fn must_have(size: Bytes, thp: &Reading<Thp>) -> Result<(), Error> {
         true => NO_SWITCHES.to_owned(),
         false => format!("this kernel has no THP of that size (it has {})", names.join(", ")),
     };
-    Err(Error::asked(format!("--arms {}", Policy::Mthp(size)), why))
+    Err(Error::asked(format!("--arms {}", PageKind::Mthp(size)), why))
 }
 
 #[cfg(test)]
@@ -141,20 +129,15 @@ mod tests {
     use super::{Policy, must_have};
     use host::snapshot::thp::{THP, Thp};
     use host::{Snapshot, Source, Tree};
-    use model::{Bytes, Reading};
+    use model::{Bytes, PageKind, Reading};
 
     #[test]
     fn every_policy_prints_what_it_reads_and_others_are_refused() {
-        let pools = [Bytes::mib(2), Bytes::gib(1)].map(Policy::Hugetlb);
-        let sizes = [Bytes::kib(64), Bytes::mib(1)].map(Policy::Mthp);
-        let others = [
-            Policy::Base,
-            Policy::System,
-            Policy::ThpAdvised,
-            Policy::Thp,
-            Policy::Text,
-        ];
-        for policy in pools.into_iter().chain(sizes).chain(others) {
+        let pools = [Bytes::mib(2), Bytes::gib(1)].map(PageKind::Hugetlb);
+        let sizes = [Bytes::kib(64), Bytes::mib(1)].map(PageKind::Mthp);
+        let kinds = [PageKind::Base, PageKind::Thp].into_iter().chain(pools).chain(sizes);
+        let others = [Policy::System, Policy::ThpAdvised, Policy::Text];
+        for policy in kinds.map(Policy::Of).chain(others) {
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
         let error = "mthp-65K".parse::<Policy>().expect_err("no arm").to_string();

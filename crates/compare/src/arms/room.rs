@@ -22,17 +22,13 @@ pub(crate) struct Room<'a> {
     kinds: Vec<(PageKind, u64)>,
     /// THP sizes whose switches are lent.
     sizes: Vec<PageKind>,
-    /// May nothing be taken on loan?
-    is_forbidden: bool,
-    pool: Option<Bytes>,
-    /// The heap size in the arguments of a Java virtual machine.
-    heap: Option<Bytes>,
+    request: &'a Request,
     program: &'a Program,
     snapshot: &'a Snapshot,
 }
 
 impl<'a> Room<'a> {
-    pub(crate) fn of(request: &Request, spec: &Spec, arms: &'a Arms, snapshot: &'a Snapshot) -> Self {
+    pub(crate) fn of(request: &'a Request, spec: &Spec, arms: &'a Arms, snapshot: &'a Snapshot) -> Self {
         let at_once = |kind: PageKind| match spec.method {
             Method::Slices => {
                 let of_kind = spec.arms.iter().filter(|arm| arm.kind == Some(kind)).count();
@@ -45,22 +41,15 @@ impl<'a> Room<'a> {
         Self {
             kinds: pools.into_iter().map(|kind| (kind, at_once(kind))).collect(),
             sizes,
-            is_forbidden: request.no_pool,
-            pool: request.pool,
-            heap: heap(&spec.program),
+            request,
             program: &arms.program,
             snapshot,
         }
     }
 
-    /// Does any arm need something on loan?
-    pub(crate) fn is_needed(&self) -> bool {
-        !self.kinds.is_empty() || !self.sizes.is_empty()
-    }
-
     /// Will pages be taken on loan, as many as the program's memory needs?
     pub(crate) fn is_borrowed(&self) -> bool {
-        !self.kinds.is_empty() && !self.is_forbidden
+        !self.kinds.is_empty() && !self.request.no_pool
     }
 
     /// Who lends to programs as large as one that was seen, and what will be missing.
@@ -70,7 +59,7 @@ impl<'a> Room<'a> {
     pub(crate) fn lender(&self, around: &'a dyn Around, memory: Bytes) -> Result<(Lender<'a>, Vec<Shortage>), Error> {
         let short = self.borrow(around, memory);
         around.give_back();
-        let mut rooms = if self.is_forbidden {
+        let mut rooms = if self.request.no_pool {
             Vec::new()
         } else {
             self.rooms(memory)
@@ -103,7 +92,7 @@ impl<'a> Room<'a> {
         if self.kinds.is_empty() {
             return Vec::new();
         }
-        if self.is_forbidden {
+        if self.request.no_pool {
             let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
             let short = |&(kind, _): &(PageKind, u64)| Shortage {
                 kind,
@@ -123,12 +112,12 @@ impl<'a> Room<'a> {
             let total = self.snapshot.memory.get("MemTotal").into_result();
             total.map(|total| Bytes(total.0 / 4))
         };
-        (self.program.memory == Memory::Jvm).then(|| self.heap.map_or_else(quarter, Ok))
+        (self.program.memory == Memory::Jvm).then(|| heap(&self.request.program()).map_or_else(quarter, Ok))
     }
 
     /// Why the heap is not known although the number of pages depends on it.
     fn unknown_heap(&self) -> Option<Unread> {
-        let is_needed = self.is_borrowed() && self.pool.is_none();
+        let is_needed = self.is_borrowed() && self.request.pool.is_none();
         self.jvm_heap().filter(|_| is_needed)?.err()
     }
 
@@ -143,7 +132,7 @@ impl<'a> Room<'a> {
             _ => SPARE,
         };
         let needed = Bytes((memory.0.max(heap.0) as f64 * times) as u64 + spare.0);
-        self.pool.unwrap_or(needed)
+        self.request.pool.unwrap_or(needed)
     }
 }
 

@@ -40,45 +40,10 @@ const NAMES: [(&str, Known); 10] = [
     ("mysqld-debug", Known::Mysql),
 ];
 /// Programs that run the command in their arguments.
-pub(crate) const LAUNCHERS: [&str; 24] = [
-    "busybox",
-    "catatonit",
-    "chrt",
-    "chroot",
-    "doas",
-    "dumb-init",
-    "env",
-    "exec",
-    "gosu",
-    "ionice",
-    "nice",
-    "nohup",
-    "numactl",
-    "prlimit",
-    "runuser",
-    "setpriv",
-    "setsid",
-    "stdbuf",
-    "su-exec",
-    "sudo",
-    "taskset",
-    "time",
-    "timeout",
-    "tini",
-];
+const LAUNCHERS: &str = "busybox catatonit chrt chroot doas dumb-init env exec gosu ionice nice nohup numactl prlimit runuser setpriv setsid \
+                         stdbuf su-exec sudo taskset time timeout tini";
 /// Options of those that take no value.
-const FLAGS: [&str; 10] = [
-    "-E",
-    "-H",
-    "-n",
-    "-w",
-    "--clear-groups",
-    "--init-groups",
-    "--keep-groups",
-    "--nnp",
-    "--no-new-privs",
-    "--reset-env",
-];
+const FLAGS: &str = "-E -H -n -w --clear-groups --init-groups --keep-groups --nnp --no-new-privs --reset-env";
 /// Names of programs that users have, too.
 const USERS: [&str; 2] = ["java", "postgres"];
 /// Programs that run a line of the shell behind an option that ends with a `c`.
@@ -129,6 +94,15 @@ impl Known {
             (Self::Mysql, Own::Pool(_)) => vec!["--large-pages=1".to_owned()],
         }
     }
+}
+
+/// Is it one of those that run the command in their arguments?
+pub(crate) fn is_launcher(word: &str) -> bool {
+    is_in(LAUNCHERS, file_name(word))
+}
+
+fn is_in(words: &str, wanted: &str) -> bool {
+    words.split(' ').any(|word| word == wanted)
 }
 
 fn file_name(word: &str) -> &str {
@@ -203,7 +177,7 @@ fn place(words: &[&str]) -> Option<Place> {
         let is_option = word.starts_with('-') || word.contains('=');
         // A name without a folder behind an option is its value, such as a user, unless it is no user's name or the option has no value.
         let before = at.checked_sub(1).map(|before| words[before]);
-        let takes_value = |option: &str| option.starts_with('-') && option != "--" && !FLAGS.contains(&option);
+        let takes_value = |option: &str| option.starts_with('-') && option != "--" && !is_in(FLAGS, option);
         let may_be_value = !word.contains('/') && (Known::of(word).is_none() || USERS.contains(word));
         let is_value = may_be_value && before.is_some_and(takes_value);
         if is_option || is_value {
@@ -220,7 +194,7 @@ fn place(words: &[&str]) -> Option<Place> {
         {
             return known_in_line(rest[line]).map(|_| Place::Line(at + 1 + line));
         }
-        if !words[..=at].iter().any(|word| LAUNCHERS.contains(&file_name(word))) {
+        if !words[..=at].iter().any(|word| is_launcher(word)) {
             return None;
         }
     }

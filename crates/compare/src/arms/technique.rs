@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use model::Bytes;
+use model::PageKind::{Base, Hugetlb, Mthp, Thp};
 pub use process::ThpSwitch;
 
 use super::variables::{self, Given};
@@ -128,7 +129,7 @@ pub fn setups(
     techniques.retain(|technique| asked.is_some() || in_vain(*technique, program).is_none());
     let by_chance = program
         .glibc
-        .filter(|glibc| policy == Policy::Thp && glibc.is_by_chance());
+        .filter(|glibc| policy == Policy::Of(Thp) && glibc.is_by_chance());
     if by_chance.is_some() && techniques.len() > 1 {
         techniques.retain(|technique| *technique != Technique::Tunables);
     }
@@ -148,6 +149,14 @@ pub fn setups(
 }
 
 impl Setup {
+    /// Nothing is done but what is added to it.
+    pub(super) fn of(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            ..Self::default()
+        }
+    }
+
     /// With a word on what this glibc does by chance, where that is in it.
     fn said_of_chance(self, glibc: Option<Glibc>) -> Self {
         let is_in_it = |(name, value): &(OsString, OsString)| {
@@ -169,7 +178,7 @@ impl Setup {
     /// Kept from huge pages that the program would take by itself; what the arm itself sets stays.
     fn without_own(self, policy: Policy, memory: Memory, given: Given<'_>) -> Self {
         let plain = variables::set(&variables::off(policy, memory, given), given);
-        let is_off = matches!(policy, Policy::Base | Policy::Thp | Policy::Mthp(_));
+        let is_off = matches!(policy, Policy::Of(Base | Thp | Mthp(_)));
         let is_off = is_off && matches!(memory, Memory::Database(_));
         let is_new = |(name, _): &(OsString, OsString)| !self.env.iter().any(|(own, _)| own == name);
         let more: Vec<_> = plain.into_iter().filter(is_new).collect();
@@ -199,13 +208,12 @@ pub(super) fn are_several(policy: Policy) -> bool {
 
 fn without_technique(policy: Policy) -> Option<Setup> {
     let switch = |words: &str, thp| Setup {
-        words: words.to_owned(),
         thp,
-        ..Setup::default()
+        ..Setup::of(words)
     };
     match policy {
-        Policy::Base => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
-        Policy::Mthp(size) => {
+        Policy::Of(Base) => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
+        Policy::Of(Mthp(size)) => {
             let size = size.exact();
             let words = format!("THP of {size} by the machine's switch, for every program while it runs");
             Some(switch(&words, ThpSwitch::Left))
@@ -216,11 +224,10 @@ fn without_technique(policy: Policy) -> Option<Setup> {
             Some(switch(words, ThpSwitch::ExceptAdvised))
         }
         Policy::Text => Some(Setup {
-            words: "code collapsed from outside (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Text),
-            ..Setup::default()
+            ..Setup::of("code collapsed from outside (process_madvise MADV_COLLAPSE)")
         }),
-        Policy::Thp | Policy::Hugetlb(_) => None,
+        Policy::Of(Thp | Hugetlb(_)) => None,
     }
 }
 
@@ -231,15 +238,15 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
     match memory {
         Memory::Glibc => vec![Tunables, Preload, Collapse],
         Memory::Jvm => vec![Jvm, Collapse],
-        Memory::Database(_) if policy != Policy::Thp => vec![Technique::Program],
+        Memory::Database(_) if policy != Policy::Of(Thp) => vec![Technique::Program],
         Memory::Database(_) => vec![Tunables, Preload, Collapse],
-        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Thp => {
+        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Of(Thp) => {
             vec![Preload, Technique::Allocator(Allocator::Mimalloc)]
         }
         Memory::Allocator(Allocator::Jemalloc) => vec![Technique::Allocator(Allocator::Jemalloc), Preload, Collapse],
         Memory::Allocator(_) => vec![Preload, Collapse],
         // Its version is not known, and some take the tunable for THP by chance.
-        Memory::StaticGlibc if policy == Policy::Thp => vec![Collapse, Tunables],
+        Memory::StaticGlibc if policy == Policy::Of(Thp) => vec![Collapse, Tunables],
         Memory::StaticGlibc => vec![Tunables],
         Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
     }
@@ -292,26 +299,22 @@ fn with(technique: Technique, policy: Policy, program: &Program, given: Given<'_
             .map(|(name, _, value)| format!("{name}={value}"))
             .collect();
         return Some(Setup {
-            words: format!("{title} ({})", list.join(" ")),
             env: variables::set(&variables, given),
-            ..Setup::default()
+            ..Setup::of(format!("{title} ({})", list.join(" ")))
         });
     }
     match (technique, policy) {
-        (Technique::Switch, Policy::Thp) => Some(Setup {
-            words: title.to_owned(),
-            ..Setup::default()
-        }),
-        (Technique::Program, Policy::Hugetlb(size)) if matches!(program.memory, Memory::Database(_)) => Some(Setup {
-            words: title.to_owned(),
-            own: Some(Own::Pool(size)),
-            ..Setup::default()
-        }),
+        (Technique::Switch, Policy::Of(Thp)) => Some(Setup::of(title)),
+        (Technique::Program, Policy::Of(Hugetlb(size))) if matches!(program.memory, Memory::Database(_)) => {
+            Some(Setup {
+                own: Some(Own::Pool(size)),
+                ..Setup::of(title)
+            })
+        }
         (Technique::Preload, _) => in_front(policy, program, given),
-        (Technique::Collapse, Policy::Thp) => Some(Setup {
-            words: format!("{title} (process_madvise MADV_COLLAPSE)"),
+        (Technique::Collapse, Policy::Of(Thp)) => Some(Setup {
             collapse: Some(Collapse::Private),
-            ..Setup::default()
+            ..Setup::of(format!("{title} (process_madvise MADV_COLLAPSE)"))
         }),
         _ => None,
     }
@@ -327,14 +330,13 @@ fn in_front(policy: Policy, program: &Program, given: Given<'_>) -> Option<Setup
     let beside = (has_malloc && in_vain(Technique::Tunables, program).is_none())
         .then(|| with(Technique::Tunables, policy, program, given))
         .flatten();
+    let beside = beside.map(|beside| Setup {
+        words: format!("{library}, and for malloc {}", beside.words),
+        ..beside
+    });
     Some(Setup {
-        words: match &beside {
-            None => library,
-            Some(beside) => format!("{library}, and for malloc {}", beside.words),
-        },
-        env: beside.map_or_else(Vec::new, |beside| beside.env),
         preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
-        ..Setup::default()
+        ..beside.unwrap_or_else(|| Setup::of(library))
     })
 }
 

@@ -5,8 +5,9 @@ use crate::Error;
 use crate::policy::Policy;
 use crate::program::{Allocator, Database, Glibc, Memory, Program};
 use model::Bytes;
+use model::PageKind::{Base, Hugetlb, Mthp, Thp};
 
-const POOL: Policy = Policy::Hugetlb(Bytes::mib(2));
+const POOL: Policy = Policy::Of(Hugetlb(Bytes::mib(2)));
 
 fn program(memory: Memory) -> Program {
     Program {
@@ -27,23 +28,29 @@ fn ways(policy: Policy, memory: Memory) -> usize {
 #[test]
 fn each_program_gets_the_technique_that_reaches_its_memory() {
     let words = |policy, memory| chosen(policy, memory).expect("a way").words;
-    assert!(words(Policy::Thp, Memory::Glibc).contains("glibc.malloc.hugetlb=1:"));
+    assert!(words(Policy::Of(Thp), Memory::Glibc).contains("glibc.malloc.hugetlb=1:"));
     assert!(words(POOL, Memory::Glibc).contains("glibc.malloc.hugetlb=2097152:"));
-    assert!(words(Policy::Hugetlb(Bytes::gib(1)), Memory::Glibc).contains("hugetlb=1073741824:"));
+    assert!(words(Policy::Of(Hugetlb(Bytes::gib(1))), Memory::Glibc).contains("hugetlb=1073741824:"));
     assert!(words(POOL, Memory::Jvm).contains("-XX:+UseLargePages -XX:LargePageSizeInBytes=2m"));
-    assert!(words(Policy::Thp, Memory::Allocator(Allocator::Jemalloc)).contains("thp:always"));
-    let collapsed = chosen(Policy::Thp, Memory::Static).expect("a way");
+    assert!(words(Policy::Of(Thp), Memory::Allocator(Allocator::Jemalloc)).contains("thp:always"));
+    let collapsed = chosen(Policy::Of(Thp), Memory::Static).expect("a way");
     assert_eq!((collapsed.collapse, collapsed.env.len()), (Some(Collapse::Private), 0));
-    assert_eq!(chosen(Policy::Base, Memory::Go).expect("a way").thp, ThpSwitch::Off);
+    assert_eq!(chosen(Policy::Of(Base), Memory::Go).expect("a way").thp, ThpSwitch::Off);
 }
 
 #[test]
 fn programs_whose_files_do_not_tell_have_further_ways_and_the_override_has_none() {
-    assert_eq!((ways(Policy::Thp, Memory::Glibc), ways(POOL, Memory::Glibc)), (3, 2));
-    assert_eq!((ways(Policy::Thp, Memory::Jvm), ways(POOL, Memory::Jvm)), (2, 1));
+    assert_eq!(
+        (ways(Policy::Of(Thp), Memory::Glibc), ways(POOL, Memory::Glibc)),
+        (3, 2)
+    );
+    assert_eq!((ways(Policy::Of(Thp), Memory::Jvm), ways(POOL, Memory::Jvm)), (2, 1));
     assert_eq!(ways(POOL, Memory::Allocator(Allocator::Mimalloc)), 2);
     assert_eq!(
-        (ways(Policy::Thp, Memory::Static), ways(Policy::Base, Memory::Glibc)),
+        (
+            ways(Policy::Of(Thp), Memory::Static),
+            ways(Policy::Of(Base), Memory::Glibc)
+        ),
         (1, 1)
     );
     let asked = setups(POOL, &program(Memory::Glibc), Some(Technique::Preload), &|_| None).expect("a way");
@@ -118,7 +125,7 @@ fn a_static_program_with_glibc_has_its_tunables_and_no_library() {
             .collect::<Vec<_>>()
     };
     assert_eq!(names(POOL), [Technique::Tunables]);
-    assert_eq!(names(Policy::Thp), [Technique::Collapse, Technique::Tunables]);
+    assert_eq!(names(Policy::Of(Thp)), [Technique::Collapse, Technique::Tunables]);
 }
 
 #[test]
@@ -129,13 +136,13 @@ fn every_way_has_the_name_that_would_ask_for_it() {
             assert_eq!(name.parse(), Ok(setup.way.expect("a technique")));
         }
     }
-    assert_eq!(chosen(Policy::Base, Memory::Glibc).expect("a way").way, None);
+    assert_eq!(chosen(Policy::Of(Base), Memory::Glibc).expect("a way").way, None);
 }
 
 #[test]
 fn variables_that_are_set_are_added_to() {
     let given = |name: &str| (name == "_JAVA_OPTIONS").then(|| "-Xss1m".into());
-    let setups = setups(Policy::Thp, &program(Memory::Jvm), None, &given).expect("a way");
+    let setups = setups(Policy::Of(Thp), &program(Memory::Jvm), None, &given).expect("a way");
     let options = "-Xss1m -XX:+UseLargePages -XX:+UseTransparentHugePages";
     assert_eq!(setups[0].env, [("_JAVA_OPTIONS".into(), options.into())]);
 }
@@ -147,12 +154,12 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
         let found = setup.env.iter().find(|(own, _)| own == name);
         found.map(|(_, value)| value.to_string_lossy().into_owned())
     };
-    let jvm = of(Policy::Base, Memory::Jvm);
+    let jvm = of(Policy::Of(Base), Memory::Jvm);
     let off = "-XX:-UseLargePages -XX:-UseTransparentHugePages";
     assert_eq!(value(&jvm, "_JAVA_OPTIONS").as_deref(), Some(off));
     assert!(jvm.words.contains(off), "{}", jvm.words);
     let mimalloc = Memory::Allocator(Allocator::Mimalloc);
-    for policy in [Policy::Base, Policy::Thp] {
+    for policy in [Policy::Of(Base), Policy::Of(Thp)] {
         assert_eq!(
             value(&of(policy, mimalloc), "MIMALLOC_ALLOW_LARGE_OS_PAGES").as_deref(),
             Some("0")
@@ -169,10 +176,10 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
         value(&by_itself[0], "MIMALLOC_ALLOW_LARGE_OS_PAGES").as_deref(),
         Some("1")
     );
-    let jemalloc = of(Policy::Base, Memory::Allocator(Allocator::Jemalloc));
+    let jemalloc = of(Policy::Of(Base), Memory::Allocator(Allocator::Jemalloc));
     assert_eq!(value(&jemalloc, "MALLOC_CONF").as_deref(), Some("thp:never"));
     let given = |name: &str| (name == "GLIBC_TUNABLES").then(|| "glibc.malloc.hugetlb=2".into());
-    let glibc = setups(Policy::Base, &program(Memory::Glibc), None, &given)
+    let glibc = setups(Policy::Of(Base), &program(Memory::Glibc), None, &given)
         .expect("a way")
         .remove(0);
     assert_eq!(
@@ -181,7 +188,7 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
     );
     assert!(of(Policy::System, Memory::Jvm).env.is_empty());
     // What is advised would get the largest size.
-    let sized = of(Policy::Mthp(Bytes::kib(64)), Memory::Jvm);
+    let sized = of(Policy::Of(Mthp(Bytes::kib(64))), Memory::Jvm);
     assert_eq!(value(&sized, "_JAVA_OPTIONS").as_deref(), Some(off));
     assert_eq!(sized.thp, ThpSwitch::Left);
     assert!(
@@ -196,9 +203,9 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
 #[test]
 fn a_database_is_set_by_its_own_switch_in_every_arm() {
     let own = |policy| chosen(policy, Memory::Database(Database::Postgres)).expect("a way").own;
-    assert_eq!(own(Policy::Base), Some(Own::Off));
-    assert_eq!(own(Policy::Thp), Some(Own::Off));
-    assert_eq!(own(Policy::Mthp(Bytes::kib(64))), Some(Own::Off));
+    assert_eq!(own(Policy::Of(Base)), Some(Own::Off));
+    assert_eq!(own(Policy::Of(Thp)), Some(Own::Off));
+    assert_eq!(own(Policy::Of(Mthp(Bytes::kib(64)))), Some(Own::Off));
     assert_eq!(own(POOL), Some(Own::Pool(Bytes::mib(2))));
     assert_eq!(own(Policy::System), None);
 }
@@ -215,12 +222,15 @@ fn a_tunable_that_a_glibc_takes_by_chance_is_not_chosen_and_is_said_to_be_so_whe
     let ways = |setups: Vec<Setup>| setups.into_iter().filter_map(|setup| setup.way).collect::<Vec<_>>();
     let by_chance = Some(Glibc(2, 36));
     assert_eq!(
-        ways(of(by_chance, Policy::Thp, None)),
+        ways(of(by_chance, Policy::Of(Thp), None)),
         [Technique::Preload, Technique::Collapse]
     );
-    assert_eq!(ways(of(Some(Glibc(2, 39)), Policy::Thp, None))[0], Technique::Tunables);
+    assert_eq!(
+        ways(of(Some(Glibc(2, 39)), Policy::Of(Thp), None))[0],
+        Technique::Tunables
+    );
     assert_eq!(ways(of(by_chance, POOL, None))[0], Technique::Tunables);
-    let asked = of(by_chance, Policy::Thp, Some(Technique::Tunables));
+    let asked = of(by_chance, Policy::Of(Thp), Some(Technique::Tunables));
     assert!(
         asked[0].words.contains("glibc 2.36 switches it on by chance"),
         "{}",

@@ -1,8 +1,9 @@
 //! The variables that switch a program's allocator to huge pages, or keep it from them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use model::Bytes;
+use model::PageKind::{Base, Hugetlb, Mthp, Thp};
 
 use crate::policy::Policy;
 use crate::program::{Allocator, Memory};
@@ -24,12 +25,14 @@ pub(super) fn on(technique: Technique, policy: Policy) -> Option<Vec<Variable>> 
     let one = |name, separator, value| Some(vec![(name, separator, value)]);
     match (technique, policy) {
         (Technique::Tunables, _) => one("GLIBC_TUNABLES", ":", tunables(policy)),
-        (Technique::Jvm, Policy::Thp) => one(JVM, " ", "-XX:+UseLargePages -XX:+UseTransparentHugePages".to_owned()),
-        (Technique::Jvm, Policy::Hugetlb(size)) => one(JVM, " ", jvm_pool(size)),
-        (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
+        (Technique::Jvm, Policy::Of(Thp)) => {
+            one(JVM, " ", "-XX:+UseLargePages -XX:+UseTransparentHugePages".to_owned())
+        }
+        (Technique::Jvm, Policy::Of(Hugetlb(size))) => one(JVM, " ", jvm_pool(size)),
+        (Technique::Allocator(Allocator::Jemalloc), Policy::Of(Thp)) => {
             one("MALLOC_CONF", ",", "thp:always,metadata_thp:auto".to_owned())
         }
-        (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => {
+        (Technique::Allocator(Allocator::Mimalloc), Policy::Of(Hugetlb(size))) if size == Bytes::mib(2) => {
             Some(MIMALLOC.map(|name| (name, "", "1".to_owned())).into())
         }
         _ => None,
@@ -39,18 +42,14 @@ pub(super) fn on(technique: Technique, policy: Policy) -> Option<Vec<Variable>> 
 /// Those that keep a program from huge pages that it would take by itself, beside what the kernel's switch keeps from it.
 pub(super) fn off(policy: Policy, memory: Memory, given: Given<'_>) -> Vec<Variable> {
     let off: &[(_, _, &str)] = match (policy, memory) {
-        (Policy::Base | Policy::Mthp(_), Memory::Jvm) => {
-            &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")]
-        }
-        (Policy::Base, Memory::Allocator(Allocator::Jemalloc)) => &[("MALLOC_CONF", ",", "thp:never")],
-        (Policy::Base | Policy::Thp | Policy::Mthp(_), Memory::Allocator(Allocator::Mimalloc)) => {
+        (Policy::Of(Base | Mthp(_)), Memory::Jvm) => &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")],
+        (Policy::Of(Base), Memory::Allocator(Allocator::Jemalloc)) => &[("MALLOC_CONF", ",", "thp:never")],
+        (Policy::Of(Base | Thp | Mthp(_)), Memory::Allocator(Allocator::Mimalloc)) => {
             &[(MIMALLOC[0], "", "0"), (MIMALLOC[1], "", "0")]
         }
         // Where it names a hugetlbfs, memory is taken from that.
-        (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Tcmalloc)) => {
-            &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")]
-        }
-        (Policy::Base, Memory::Glibc | Memory::StaticGlibc | Memory::Database(_)) if asks_for_pool(given) => {
+        (Policy::Of(Base | Thp), Memory::Allocator(Allocator::Tcmalloc)) => &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")],
+        (Policy::Of(Base), Memory::Glibc | Memory::StaticGlibc | Memory::Database(_)) if asks_for_pool(given) => {
             &[("GLIBC_TUNABLES", ":", "glibc.malloc.hugetlb=0")]
         }
         _ => &[],
@@ -87,7 +86,7 @@ fn jvm_pool(size: Bytes) -> String {
 /// The size is written out: 2 would stand for the machine's default size, which is 1 GiB where the kernel's command line says so.
 fn tunables(policy: Policy) -> String {
     let pages = match policy {
-        Policy::Hugetlb(size) => size.0,
+        Policy::Of(Hugetlb(size)) => size.0,
         _ => 1,
     };
     let heap = if pages > Bytes::mib(32).0 {
@@ -98,13 +97,14 @@ fn tunables(policy: Policy) -> String {
     format!("glibc.malloc.hugetlb={pages}:{heap}")
 }
 
-fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {
+/// A value behind the one that is there, if there is one and several may be.
+pub(super) fn added(given: Option<OsString>, separator: &str, value: impl AsRef<OsStr>) -> OsString {
     let mut all = given
         .filter(|given| !given.is_empty() && !separator.is_empty())
         .unwrap_or_default();
     if !all.is_empty() {
         all.push(separator);
     }
-    all.push(value);
+    all.push(value.as_ref());
     all
 }

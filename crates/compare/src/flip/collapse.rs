@@ -11,11 +11,11 @@ use host::processes::{
     self,
     areas::{Area, counted_within},
 };
+use model::Unread;
 use model::collapse::{Collapse, Pieces, Refused};
-use model::{Bytes, Unread};
 
 use super::live::{Live, PATIENT};
-use super::pieces::Span;
+use super::pieces::{PAGE, Span};
 use super::target::Target;
 use model::{Progress, time_left};
 
@@ -27,8 +27,6 @@ pub struct Spec {
     pub used: f64,
     /// How much of the time may go into it; `None`: all.
     pub budget: Option<Budget>,
-    /// Size of a PMD range.
-    pub page: Bytes,
 }
 
 impl Spec {
@@ -37,10 +35,10 @@ impl Spec {
     /// # Errors
     /// [`Error::Nothing`].
     pub(super) fn pieces(&self, areas: &[Area]) -> Result<Vec<u64>, Error> {
-        let pieces = self.span.pieces(areas, self.page);
+        let pieces = self.span.pieces(areas);
         if pieces.is_empty() {
-            let (pid, span, page) = (self.pid, self.span.clone(), self.page);
-            return Err(Error::Nothing { pid, span, page });
+            let (pid, span) = (self.pid, self.span.clone());
+            return Err(Error::Nothing { pid, span });
         }
         Ok(pieces)
     }
@@ -103,13 +101,8 @@ pub enum Error {
         source: io::Error,
     },
     /// Nothing of that kind is there.
-    #[error("process {pid} has no {span} memory in which a whole {page} page fits")]
-    Nothing {
-        pid: u32,
-        span: Span,
-        /// Size of a PMD range.
-        page: Bytes,
-    },
+    #[error("process {pid} has no {span} memory in which a whole {} page fits", PAGE)]
+    Nothing { pid: u32, span: Span },
 }
 
 /// Times a piece is tried again where the kernel says that it was only busy.
@@ -135,7 +128,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         pid,
         name,
         range: spec.span.to_string(),
-        page: spec.page,
+        page: PAGE,
         before: spec.span.backing(&before),
         after: spec.span.backing(&after),
         pieces: done.pieces,
@@ -203,12 +196,12 @@ pub(super) fn work(
         let left = time_left(target.now(), share);
         progress.step(share, left, &format!("{number} of {} pieces", pieces.len()));
         // Where the pagemap could not be read, the kernel decides.
-        if target.used(at, spec.page).is_ok_and(|used| used < spec.used) {
+        if target.used(at).is_ok_and(|used| used < spec.used) {
             done.pieces.sparse += 1;
             continue;
         }
         let began = target.now();
-        match patiently(target, at, spec.page) {
+        match patiently(target, at) {
             Ok(()) => {
                 done.pieces.large += 1;
                 done.took.push(target.now() - began);
@@ -224,16 +217,16 @@ pub(super) fn work(
 }
 
 /// Tries a piece again while the kernel is only busy with it.
-fn patiently(target: &mut dyn Target, at: u64, page: Bytes) -> io::Result<()> {
+fn patiently(target: &mut dyn Target, at: u64) -> io::Result<()> {
     for _ in 0..RETRIES {
-        match target.collapse(at, page) {
+        match target.collapse(at) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => {
                 target.pause(RETRY_PERIOD);
             }
             ended => return ended,
         }
     }
-    target.collapse(at, page)
+    target.collapse(at)
 }
 
 /// Counts a refused piece; what holds for the whole process ends the run.
@@ -250,7 +243,7 @@ pub(super) fn refuse(done: &mut Done, pid: u32, source: io::Error) -> Result<(),
 }
 
 /// The name of an error, and what the kernel means by it here (mm/khugepaged.c, madvise_collapse_errno).
-fn meaning(errno: i32) -> (String, &'static str) {
+pub(crate) fn meaning(errno: i32) -> (String, &'static str) {
     let (name, meaning) = match errno {
         libc::ENOMEM => (
             "ENOMEM",
@@ -266,10 +259,14 @@ fn meaning(errno: i32) -> (String, &'static str) {
         ),
         libc::EINVAL => (
             "EINVAL",
-            "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE, memory that is shared or empty, or a file system without large folios",
+            "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE (THP_enabled is 0 in /proc/PID/status), memory that is shared or empty, or a file system without large folios",
         ),
         libc::ENOSYS => ("ENOSYS", "this kernel cannot do it: it takes Linux 6.1"),
-        _ => return (format!("errno {errno}"), "unexpected here"),
+        libc::EPERM => (
+            "EPERM",
+            "it takes CAP_SYS_NICE and the right to trace the process (root has both)",
+        ),
+        _ => return (io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),
     };
     (name.to_owned(), meaning)
 }

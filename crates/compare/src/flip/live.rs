@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::processes;
-use model::{Bytes, PageKind, Unread};
+use model::{PageKind, Unread};
 
-use super::pieces::aligned;
+use super::pieces::{PAGE, aligned};
 use super::syscall::process_madvise;
 use super::target::Target;
 
@@ -53,28 +53,27 @@ impl Live {
 }
 
 impl Target for Live {
-    fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64> {
-        let entries = page.0 / BASE;
-        let mut bytes = vec![0; entries as usize * 8];
+    fn used(&mut self, at: u64) -> io::Result<f64> {
+        const ENTRIES: usize = (PAGE.0 / BASE) as usize;
+        let mut bytes = [0; ENTRIES * 8];
         self.pagemap.read_exact_at(&mut bytes, at / BASE * 8)?;
         let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
         let present = words.filter(|&word| u64::from_ne_bytes(word) & PRESENT != 0).count();
-        Ok(present as f64 / entries as f64)
+        Ok(present as f64 / ENTRIES as f64)
     }
 
-    fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()> {
-        process_madvise(self.process.as_fd(), at, page.as_usize(), MADV_COLLAPSE)
+    fn collapse(&mut self, at: u64) -> io::Result<()> {
+        process_madvise(self.process.as_fd(), at, PAGE.as_usize(), MADV_COLLAPSE)
     }
 
     fn split(&mut self, at: u64) -> io::Result<()> {
         process_madvise(self.process.as_fd(), at, BASE as usize, MADV_COLD)
     }
 
-    fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread> {
-        let ranges: Vec<_> = pieces.iter().map(|&at| at..at + page.0).collect();
+    fn large(&mut self, pieces: &[u64]) -> Result<BTreeSet<u64>, Unread> {
+        let ranges: Vec<_> = pieces.iter().map(|&at| at..at + PAGE.0).collect();
         let large = processes::large(self.pid, &ranges, PATIENT)?;
-        let starts = large.into_iter().flat_map(|part| aligned(part, page));
-        Ok(starts.collect())
+        Ok(large.into_iter().flat_map(aligned).collect())
     }
 
     fn now(&self) -> Duration {

@@ -7,8 +7,9 @@ mod syscall;
 mod target;
 mod turn;
 
+pub(crate) use collapse::meaning;
 pub(crate) use live::MADV_COLLAPSE;
-pub(crate) use pieces::aligned;
+pub(crate) use pieces::{PAGE, aligned};
 pub(crate) use syscall::process_madvise;
 
 pub use collapse::{Budget, Error, Spec, run};

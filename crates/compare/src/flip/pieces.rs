@@ -6,7 +6,10 @@ use std::str::FromStr;
 
 use host::processes::Coverage;
 use host::processes::areas::Area;
-use model::{Backing, Bytes};
+use model::{Backing, Bytes, PageKind};
+
+/// A PMD range of x86-64.
+pub(crate) const PAGE: Bytes = PageKind::Thp.x86_size();
 
 /// Which of a process's memory is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl fmt::Display for Span {
 
 impl Span {
     /// The part of a mapping that is meant; hugetlb pages are large already.
-    fn of(&self, area: &Area) -> Option<Range<u64>> {
+    pub(crate) fn of(&self, area: &Area) -> Option<Range<u64>> {
         let whole = area.range.clone();
         let meant = match self {
             Self::Anon => area.is_private_data() && area.is_anonymous(),
@@ -91,11 +94,9 @@ impl Span {
     }
 
     /// First addresses of all PMD ranges that lie whole inside mappings that hold anything at all.
-    pub(super) fn pieces(&self, areas: &[Area], page: Bytes) -> Vec<u64> {
+    pub(super) fn pieces(&self, areas: &[Area]) -> Vec<u64> {
         let used = areas.iter().filter(|area| area.resident() > Some(Bytes(0)));
-        used.filter_map(|area| self.of(area))
-            .flat_map(|part| aligned(part, page))
-            .collect()
+        used.filter_map(|area| self.of(area)).flat_map(aligned).collect()
     }
 }
 
@@ -108,9 +109,9 @@ pub struct Shared {
 }
 
 /// The PMD ranges that lie whole between two addresses.
-pub(crate) fn aligned(part: Range<u64>, page: Bytes) -> impl Iterator<Item = u64> {
-    let first = part.start.next_multiple_of(page.0);
+pub(crate) fn aligned(part: Range<u64>) -> impl Iterator<Item = u64> {
+    let first = part.start.next_multiple_of(PAGE.0);
     (first..part.end)
-        .step_by(page.as_usize())
-        .filter(move |at| part.end - at >= page.0)
+        .step_by(PAGE.as_usize())
+        .filter(move |at| part.end - at >= PAGE.0)
 }

@@ -12,8 +12,6 @@ use super::collapse::{Done, work};
 use super::target::Target;
 use super::{Budget, Error, Span, Spec, run};
 
-const PAGE: Bytes = Bytes::mib(2);
-
 fn mapping(start: u64, end: u64, perms: &str, name: &str, resident: Bytes) -> Area {
     let counts = Counts {
         rss: resident,
@@ -40,7 +38,6 @@ fn spec(span: Span) -> Spec {
         span,
         used: 0.5,
         budget: None,
-        page: PAGE,
     }
 }
 
@@ -66,11 +63,11 @@ impl Made {
 }
 
 impl Target for Made {
-    fn used(&mut self, _: u64, _: Bytes) -> io::Result<f64> {
+    fn used(&mut self, _: u64) -> io::Result<f64> {
         Ok(self.used)
     }
 
-    fn collapse(&mut self, at: u64, _: Bytes) -> io::Result<()> {
+    fn collapse(&mut self, at: u64) -> io::Result<()> {
         self.asked.push(at);
         self.now += Duration::from_millis(1);
         match self.answers.pop().flatten() {
@@ -83,7 +80,7 @@ impl Target for Made {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn large(&mut self, _: &[u64], _: Bytes) -> Result<BTreeSet<u64>, Unread> {
+    fn large(&mut self, _: &[u64]) -> Result<BTreeSet<u64>, Unread> {
         Ok(BTreeSet::new())
     }
 
@@ -113,7 +110,7 @@ fn only_whole_aligned_pieces_of_the_memory_meant_are_taken() {
         mapping(mib(60), mib(64), "rw-p", "[anon:jit]", Bytes::mib(4)),
     ];
     let pieces = |span: Span| -> Vec<u64> {
-        let at = span.pieces(&mappings, PAGE);
+        let at = span.pieces(&mappings);
         at.iter().map(|at| at >> 20).collect()
     };
     assert_eq!(pieces(Span::Anon), [22, 24, 60, 62]);

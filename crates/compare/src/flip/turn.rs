@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use host::Source;
 use host::processes::areas::{Area, counted_within};
-use host::processes::status::Status;
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
 use model::{Backing, Bytes, PageKind, Unread};
 
-use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
+use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, meaning, refuse, work};
 use super::live::{Live, PATIENT};
 use super::pieces::Shared;
 use super::target::Target;
@@ -108,7 +107,7 @@ impl Flipped {
         let areas = flipped.areas()?;
         let pieces = flipped.spec.pieces(&areas)?;
         flipped.before = flipped.all(&areas);
-        flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
+        flipped.found = Found::of(&pieces, flipped.live.large(&pieces)?);
         Ok(flipped)
     }
 
@@ -146,9 +145,6 @@ impl Flipped {
         self.is_changed = true;
         let mut flip = turn(to, &self.spec, &pieces, &mut self.live, stop)?;
         flip.seconds = (self.live.now() - began).as_secs_f64();
-        if to == To::Large && self.is_switched_off() {
-            flip.refused.iter_mut().for_each(told_by_prctl);
-        }
         Ok(flip)
     }
 
@@ -170,8 +166,8 @@ impl Flipped {
             ..self.spec.clone()
         };
         turn(To::Large, &spec, &large, &mut self.live, &|| false)?;
-        let still_large = self.live.large(&base, self.spec.page)?;
-        let now_large = self.live.large(&large, self.spec.page)?;
+        let still_large = self.live.large(&base)?;
+        let now_large = self.live.large(&large)?;
         let wrong = base.iter().filter(|at| still_large.contains(at)).count()
             + large.iter().filter(|at| !now_large.contains(at)).count();
         Ok(Restored {
@@ -183,26 +179,11 @@ impl Flipped {
     }
 
     fn pieces(&self) -> Result<Vec<u64>, Error> {
-        Ok(self.spec.span.pieces(&self.areas()?, self.spec.page))
+        Ok(self.spec.span.pieces(&self.areas()?))
     }
 
     fn areas(&self) -> Result<Vec<Area>, Unread> {
         counted_within(&self.source, self.spec.pid, PATIENT).into_result()
-    }
-
-    fn is_switched_off(&self) -> bool {
-        let path = format!("/proc/{}/status", self.spec.pid);
-        let bytes = self.source.bytes(&path);
-        bytes
-            .known()
-            .is_some_and(|bytes| Status::parse(&path, bytes).thp_enabled.known() == Some(&false))
-    }
-}
-
-fn told_by_prctl(refused: &mut Refused) {
-    if refused.error == "EINVAL" {
-        "THP is switched off for this process by prctl (THP_enabled is 0 in its status)"
-            .clone_into(&mut refused.meaning);
     }
 }
 
@@ -214,7 +195,7 @@ pub(super) fn turn(
     target: &mut dyn Target,
     stop: &dyn Fn() -> bool,
 ) -> Result<Flip, Error> {
-    let large = target.large(pieces, spec.page)?;
+    let large = target.large(pieces)?;
     let (right, wrong): (Vec<u64>, Vec<u64>) = pieces.iter().partition(|at| large.contains(at) == (to == To::Large));
     let before = counters();
     let (turned, sparse, refused) = match to {
@@ -263,7 +244,7 @@ fn split(
                 Err(error) => refuse(&mut done, spec.pid, error)?,
             }
         }
-        let large = target.large(&asked, spec.page)?;
+        let large = target.large(&asked)?;
         asked.retain(|at| large.contains(at));
         left = asked;
         if left.is_empty() || stop() {
@@ -281,7 +262,7 @@ fn uncut(done: &Done, left: u64) -> Vec<Refused> {
             "EINVAL".to_owned(),
             "memory that is locked (mlock) or a device's cannot be cut",
         ),
-        _ => (std::io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),
+        other => meaning(other),
     });
     let left = (left > 0).then(|| Refused {
         error: "still large".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use model::{Bytes, Unread};
+use model::Unread;
 
 use super::collapse::Spec;
 use super::target::Target;
@@ -33,11 +33,11 @@ impl Made {
 }
 
 impl Target for Made {
-    fn used(&mut self, at: u64, _: Bytes) -> io::Result<f64> {
+    fn used(&mut self, at: u64) -> io::Result<f64> {
         Ok(if at >= 100 { 0.1 } else { 1.0 })
     }
 
-    fn collapse(&mut self, at: u64, _: Bytes) -> io::Result<()> {
+    fn collapse(&mut self, at: u64) -> io::Result<()> {
         self.answer(at)?;
         self.large.insert(at);
         Ok(())
@@ -54,7 +54,7 @@ impl Target for Made {
         Ok(())
     }
 
-    fn large(&mut self, pieces: &[u64], _: Bytes) -> Result<BTreeSet<u64>, Unread> {
+    fn large(&mut self, pieces: &[u64]) -> Result<BTreeSet<u64>, Unread> {
         Ok(pieces.iter().copied().filter(|at| self.large.contains(at)).collect())
     }
 
@@ -71,7 +71,6 @@ fn spec() -> Spec {
         span: Span::Anon,
         used: 0.5,
         budget: None,
-        page: Bytes::mib(2),
     }
 }
 

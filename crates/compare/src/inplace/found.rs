@@ -31,15 +31,11 @@ pub fn compare(
         log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
         let spec = Spec {
             program: words,
-            looked: log.looked.clone(),
-            earlier: log.earlier,
-            seed: log.seed(),
-            loads: None,
-            ..request.spec(Method::Flip, Because::Running, Vec::new())
+            ..request.spec(log, Method::Flip, Because::Running, Vec::new())
         };
         let spec = pair.spec(pid, spec);
         let done = log.take_done(&spec);
-        let finished = super::run(&spec, done, &pair.plan, &mut process, log, around);
+        let finished = super::run(&spec, done, &pair, &mut process, log, around);
         let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
         if !is_told {
             let restored = finished.restored.as_ref();

@@ -22,7 +22,6 @@ pub use self::process::Process;
 use self::slice::Passed;
 pub use self::slice::{Length, Sample, Whose};
 use super::live::server::Load;
-use super::metric::Asked;
 use super::score::Counter;
 use super::{Around, Error, Executor, Keep, Outcome, Slot, Spec, experiment, live, proof};
 use crate::flip::To;
@@ -37,39 +36,6 @@ const WITHOUT_CPU: Duration = Duration::from_secs(2);
 
 /// A process that ends gives its memory back first, and is known to have ended only then.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How slices are made and scored.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    arms: Vec<To>,
-    asked: Vec<Asked>,
-    length: Length,
-    whose: Whose,
-}
-
-impl Plan {
-    /// Slices whose `arms` are in the order of the comparison's.
-    ///
-    /// # Errors
-    /// If no honest score comes from what is asked, with what to ask instead.
-    pub fn new(arms: Vec<To>, asked: Vec<Asked>, length: Length, whose: Whose) -> Result<Self, Error> {
-        slice::check(&asked, &length, whose).map_err(Error::InPlace)?;
-        Ok(Self {
-            arms,
-            asked,
-            length,
-            whose,
-        })
-    }
-
-    /// What is read at both ends of a slice. A metric without a place is looked for in what the load prints; without a load
-    /// the process has to print it.
-    fn counters(&self, to: To) -> Vec<Counter> {
-        let prints = self.whose == Whose::Own && matches!(self.length, Length::Time(_));
-        let counters = self.asked.iter().filter(|asked| asked.from.is_some() || prints);
-        counters.filter_map(|asked| Counter::of(asked, to.name())).collect()
-    }
-}
 
 /// The process that is compared with itself: a real one, or a made one in tests.
 pub(crate) trait Subject {
@@ -124,17 +90,17 @@ pub(crate) struct Finished {
 pub(crate) fn run(
     spec: &Spec,
     done: Vec<(Slot, Run)>,
-    plan: &Plan,
+    pair: &Pair,
     subject: &mut impl Subject,
     keep: &mut dyn Keep,
     around: &dyn Around,
 ) -> Finished {
-    let mut executor = InPlace { plan, subject };
+    let mut executor = InPlace { pair, subject };
     let compared = executor
         .trial(spec, &mut *around.progress())
         .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, around));
     // A process that ends with the comparison needs none of its pages back.
-    let lives_on = plan.whose == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
+    let lives_on = pair.whose == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
     let restored = lives_on.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());
     let compared = compared.map(|(mut compare, mut all)| {
@@ -148,13 +114,13 @@ pub(crate) fn run(
 
 /// Makes slices where whole runs would be made.
 struct InPlace<'a, S> {
-    plan: &'a Plan,
+    pair: &'a Pair,
     subject: &'a mut S,
 }
 
 impl<S: Subject> Executor for InPlace<'_, S> {
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
-        let to = self.plan.arms[arm];
+        let to = self.pair.arms[arm];
         self.slice(to).map_err(|error| self.or_gone(to, error))
     }
 
@@ -171,7 +137,7 @@ impl<S: Subject> InPlace<'_, S> {
     /// Flips to each arm once. Where one does not take effect, one block of slices says so as well as thirty.
     fn trial(&mut self, spec: &Spec, progress: &mut dyn Progress) -> Result<Spec, Error> {
         let mut all_work = true;
-        for (to, named) in self.plan.arms.iter().zip(&spec.arms) {
+        for (to, named) in self.pair.arms.iter().zip(&spec.arms) {
             let what = format!("trying whether its memory can be flipped: {}", named.name);
             progress.step(0.0, spec.budget.unwrap_or_default(), &what);
             let flipped = self.subject.flip(*to);
@@ -191,7 +157,7 @@ impl<S: Subject> InPlace<'_, S> {
         let flip = self.subject.flip(to)?;
         self.subject.live_on(SETTLE)?;
         let before = self.look();
-        let counters = self.plan.counters(to);
+        let counters = self.pair.counters(to);
         let first = self.subject.sample(&counters, to.name())?;
         let load = self.pass()?;
         let mut last = self.subject.sample(&counters, to.name())?;
@@ -203,7 +169,7 @@ impl<S: Subject> InPlace<'_, S> {
         }
         let after = self.look();
         let passed = Passed { first, last, load };
-        let metrics = slice::metrics(to.name(), &self.plan.asked, &counters, &passed)?;
+        let metrics = slice::metrics(to.name(), &self.pair.asked, &counters, &passed)?;
         let large = |look: &Look| look.backing.as_ref().ok().map(Backing::large);
         let ends = [large(&before), large(&after)];
         let seconds = (before.took + after.took).as_secs_f64();
@@ -227,7 +193,7 @@ impl<S: Subject> InPlace<'_, S> {
 
     /// The slice itself.
     fn pass(&mut self) -> Result<Option<Load>, Error> {
-        match &self.plan.length {
+        match &self.pair.length {
             Length::Time(time) => self.subject.live_on(*time).map(|()| None),
             Length::Load(line) => self.subject.load(line).map(Some),
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use host::processes::status::Status;
-use model::{Cause, Unread};
+use model::{Bytes, Unread};
 use process::tree;
 
 use crate::Error;
@@ -79,16 +79,13 @@ impl<'a> Own<'a> {
         )))
     }
 
+    /// None of one that has ended.
     fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
-        let bytes = self.worker.source.bytes(&path).into_result();
-        let size = bytes.and_then(|bytes| Status::parse(&path, &bytes).rss_anon.into_result());
-        match size {
-            Ok(bytes) => Ok(bytes.0),
-            // It has ended.
-            Err(why) if why.unread == Cause::Absent => Ok(0),
-            Err(why) => Err(why),
-        }
+        let Some(bytes) = self.worker.source.bytes(&path).if_present()? else {
+            return Ok(0);
+        };
+        Ok(Status::parse(&path, &bytes).rss_anon.or_if_absent(Bytes(0))?.0)
     }
 
     /// Ends it as its user would: by `--stop`, or by a SIGTERM.

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use host::Snapshot;
-use model::Bytes;
 use model::compare::Method;
 
-use super::{Length, Plan, Process, SETTLE, Whose};
+use super::{Length, Process, SETTLE, Whose, slice};
 use crate::flip::{self, Span, To};
+use crate::metric::Asked;
 use crate::request::Request;
+use crate::score::Counter;
 use crate::threads::Threads;
 use crate::{Error, Named, Spec};
 
@@ -20,10 +21,13 @@ const USED: f64 = 0.5;
 /// A comparison in place, but for its process.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    range: Span,
-    threads: Threads,
-    pub(crate) plan: Plan,
-    page: Bytes,
+    /// In the order of the comparison's.
+    pub(super) arms: Vec<To>,
+    pub(super) asked: Vec<Asked>,
+    pub(super) length: Length,
+    pub(super) whose: Whose,
+    pub(super) range: Span,
+    pub(super) threads: Threads,
 }
 
 impl Pair {
@@ -43,35 +47,39 @@ impl Pair {
             None => Length::Time(request.slice.unwrap_or(SLICE)),
         };
         let page = snapshot.pmd_page().into_result();
+        page.map_err(|why| {
+            Error::asked(
+                "this kernel has no transparent huge pages to collapse into",
+                why.to_string(),
+            )
+        })?;
+        slice::check(&request.task.asked, &length, whose).map_err(Error::InPlace)?;
         Ok(Self {
-            plan: Plan::new(arms, request.task.asked.clone(), length, whose)?,
+            arms,
+            asked: request.task.asked.clone(),
+            length,
+            whose,
             range: request.range.clone(),
             threads: request.threads.clone(),
-            page: page.map_err(|why| {
-                Error::asked(
-                    "this kernel has no transparent huge pages to collapse into",
-                    why.to_string(),
-                )
-            })?,
         })
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
-        self.plan.arms.iter().map(|to| to.name().to_owned()).collect()
+        self.arms.iter().map(|to| to.name().to_owned()).collect()
     }
 
     /// The experiment, of a process that is known by now.
     pub(crate) fn spec(&self, pid: u32, spec: Spec) -> Spec {
-        let slice_seconds = match &self.plan.length {
+        let slice_seconds = match &self.length {
             Length::Time(time) => Some(time.as_secs_f64()),
             Length::Load(_) => None,
         };
         Spec {
             method: Method::Flip,
-            arms: self.plan.arms.iter().map(|to| named(*to)).collect(),
+            arms: self.arms.iter().map(|to| named(*to)).collect(),
             in_place: Some(model::compare::InPlace {
                 pid,
-                started: self.plan.whose == Whose::Own,
+                started: self.whose == Whose::Own,
                 range: self.range.to_string(),
                 threads: self.threads.to_string(),
                 slice_seconds,
@@ -81,14 +89,12 @@ impl Pair {
         }
     }
 
-    fn memory_of(&self, pid: u32) -> flip::Spec {
-        flip::Spec {
-            pid,
-            span: self.range.clone(),
-            used: USED,
-            budget: None,
-            page: self.page,
-        }
+    /// What is read at both ends of a slice. A metric without a place is looked for in what the load prints; without a load
+    /// the process has to print it.
+    pub(super) fn counters(&self, to: To) -> Vec<Counter> {
+        let prints = self.whose == Whose::Own && matches!(self.length, Length::Time(_));
+        let counters = self.asked.iter().filter(|asked| asked.from.is_some() || prints);
+        counters.filter_map(|asked| Counter::of(asked, to.name())).collect()
     }
 
     /// The process, opened.
@@ -96,7 +102,13 @@ impl Pair {
     /// # Errors
     /// If it cannot be reached, or has no such memory or threads.
     pub(crate) fn open<'s>(&self, pid: u32, stop: &'s dyn Fn() -> bool) -> Result<Process<'s>, Error> {
-        Process::open(self.memory_of(pid), self.threads.clone(), stop)
+        let memory = flip::Spec {
+            pid,
+            span: self.range.clone(),
+            used: USED,
+            budget: None,
+        };
+        Process::open(memory, self.threads.clone(), stop)
     }
 }
 
@@ -126,6 +138,5 @@ fn named(to: To) -> Named {
         technique: to.technique().to_owned(),
         kind: Some(to.kind()),
         place: None,
-        shortage: None,
     }
 }

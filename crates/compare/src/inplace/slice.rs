@@ -6,7 +6,7 @@ use std::time::Duration;
 use chase::counters::program::Event;
 use host::processes::Stat;
 use model::compare::{Flip, Metric, Ran};
-use model::{Backing, PageKind, Unread, counted};
+use model::{Backing, PageKind, Unread};
 
 use crate::Error;
 use crate::live::server::Load;
@@ -149,15 +149,9 @@ pub(super) fn notes(flip: &Flip, passed: &Passed) -> Vec<String> {
         let (pieces, error, meaning) = (refused.pieces, &refused.error, &refused.meaning);
         format!("{pieces} pieces could not be turned: {error}: {meaning}")
     });
-    let ended = passed.last.mark.times.since(&passed.first.mark.times).ended;
-    let ended = (ended > 0).then(|| {
-        format!(
-            "{} ended in the slice: that CPU time is missing",
-            counted(ended, "thread")
-        )
-    });
+    let used = passed.last.mark.times.since(&passed.first.mark.times);
     // What kept pages from being turned stands last, where a verdict looks for it.
-    ended.into_iter().chain(refused).collect()
+    used.note().into_iter().chain(refused).collect()
 }
 
 #[cfg(test)]
@@ -178,7 +172,8 @@ mod tests {
     }
 
     fn sample(at: f64, nanoseconds: u64, ops: f64) -> Sample {
-        let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{nanoseconds} 0 0\n"));
+        let machine = Tree::default().file("/proc/7/task/7/comm", "made\n");
+        let machine = machine.file("/proc/7/schedstat", format!("{nanoseconds} 0 0\n"));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
         Sample {
             at,

@@ -8,8 +8,8 @@ use model::collapse::Refused;
 use model::compare::{Ended, Flip, Method, Metric, Restored, Verdict};
 use model::{Backing, Bytes, PageKind, Unread};
 
-use super::{Finished, Length, Plan, Sample, Subject, Whose, run};
-use crate::flip::To;
+use super::{Finished, Length, Pair, Sample, Subject, Whose, run};
+use crate::flip::{Span, To};
 use crate::live::server::Load;
 use crate::metric::Asked;
 use crate::score::{Counter, Mark};
@@ -102,7 +102,8 @@ impl Subject for Made {
             return Err(Error::InPlace("nobody answers".to_owned()));
         }
         let counted = std::mem::replace(&mut self.counted, self.cpu);
-        let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{} 0 0\n", self.cpu));
+        let machine = Tree::default().file("/proc/7/task/7/comm", "made\n");
+        let machine = machine.file("/proc/7/schedstat", format!("{} 0 0\n", self.cpu));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
         Ok(Sample {
             at: self.now.as_secs_f64(),
@@ -190,8 +191,15 @@ fn spec(blocks: u32) -> Spec {
 
 fn compare(spec: &Spec, metric: &str, length: Length, made: &mut Made) -> Finished {
     let asked = vec![metric.parse().expect("a metric")];
-    let plan = Plan::new(vec![To::Base, To::Large], asked, length, made.whose).expect("a score");
-    run(spec, Vec::new(), &plan, made, &mut (), &())
+    let pair = Pair {
+        arms: vec![To::Base, To::Large],
+        asked,
+        length,
+        whose: made.whose,
+        range: Span::Anon,
+        threads: Threads::All,
+    };
+    run(spec, Vec::new(), &pair, made, &mut (), &())
 }
 
 fn counted(spec: &Spec, made: &mut Made) -> Finished {

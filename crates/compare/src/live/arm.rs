@@ -8,6 +8,8 @@ use model::compare::Start;
 use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
+use crate::Named;
+use crate::around::Shortage;
 use crate::place::Bound;
 use crate::technique::Setup;
 
@@ -29,6 +31,8 @@ pub struct Arm {
     pub unset: Vec<String>,
     /// A file of the LD_PRELOAD library that every user can load.
     pub library: Option<Arc<Path>>,
+    /// Where it has to run (`--place`), and what that means here.
+    pub place: Option<String>,
     pub bound: Bound,
     /// What the program, and the commands that wait for it, load and stop it, have in place of what this process has.
     pub shut_in: Option<Arc<ShutIn>>,
@@ -39,6 +43,28 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// As results have it.
+    pub(crate) fn named(&self) -> Named {
+        let words = &self.setup.words;
+        Named {
+            name: self.name.clone(),
+            technique: match &self.setup.lacks {
+                None => words.clone(),
+                Some(why) => format!("{words}; {why}"),
+            },
+            kind: self.kind,
+            place: self.place.clone(),
+        }
+    }
+
+    /// What the pool of its pages lacks is said of it in every way to them.
+    pub(crate) fn lack(&mut self, short: &[Shortage]) {
+        let found = short.iter().find(|shortage| Some(shortage.kind) == self.kind);
+        for setup in [&mut self.setup].into_iter().chain(&mut self.others) {
+            setup.lacks = found.map(|shortage| shortage.why.clone());
+        }
+    }
+
     pub(crate) fn start(&self) -> Start {
         let text = |(name, value): &(OsString, OsString)| {
             (

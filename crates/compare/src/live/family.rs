@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use host::Source;
-use host::processes::areas::{Area, counted};
+use host::processes::areas::Area;
 use host::processes::{Coverage, Sort, Stat, objects};
 use model::compare::Metric;
 use model::{Backing, Bytes, Cause, Unread};
-use process::{code, cpu_time, of_thp_size, tell, tree};
+use process::{Walk, tree, walk};
 
 /// The variable that stays with what a server's command starts, also where another process becomes its parent.
 pub(super) const MARK: &str = "HUGEWISE_RUN";
@@ -95,51 +95,29 @@ impl Family {
 
     /// What backs their memory now.
     pub(super) fn look(&self) -> Look {
-        let began = cpu_time();
-        let (mut areas, mut why_not, mut of_size) = (Vec::new(), None, Bytes(0));
-        for pid in self.pids() {
-            let looked = counted(&self.source, pid).into_result();
-            match looked.and_then(|more| Ok((of_thp_size(pid, &more, self.thp_size)?, more))) {
-                Ok((bytes, more)) => {
-                    of_size.0 += bytes.0;
-                    areas.extend(more);
-                }
-                // It has ended.
-                Err(why) if why.unread == Cause::Absent => {}
-                Err(why) => why_not = Some(why),
-            }
-        }
-        let mut look = Look::of(&areas, why_not);
-        if let Ok(backing) = &mut look.backing {
-            tell(backing, self.thp_size, of_size);
-        }
-        Look {
-            took: cpu_time().saturating_sub(began),
-            ..look
-        }
+        Look::of(walk(&self.source, self.pids(), self.thp_size))
     }
 }
 
 impl Look {
     /// At the mappings of all of them. Memory that was mapped in one piece counts whole: a pool has to reserve all of it.
-    fn of(areas: &[Area], why_not: Option<Unread>) -> Self {
-        let covered = Coverage::of(areas);
+    fn of(walk: Walk) -> Self {
+        let areas = &walk.areas;
         let segments = objects(areas, Sort::Shared).into_iter();
         let shared = segments.map(|segment| segment.size.0);
         let is_piece = |area: &&Area| area.is_private_data() && area.is_anonymous() && area.size() >= PIECE;
         let untouched = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
         let untouched: u64 = areas.iter().filter(is_piece).map(untouched).sum();
-        let backing = covered.own();
         let nothing = || Unread::new(Cause::Absent, "/proc/PID/smaps", "no process of the server was found");
         Self {
-            whole: Bytes(covered.private.total().0 + untouched + shared.sum::<u64>()),
-            backing: match why_not {
+            whole: Bytes(Coverage::of(areas).private.total().0 + untouched + shared.sum::<u64>()),
+            backing: match walk.why_not {
                 Some(why) => Err(why),
-                None if backing.total().0 == 0 => Err(nothing()),
-                None => Ok(backing),
+                None if walk.own.total().0 == 0 => Err(nothing()),
+                None => Ok(walk.own),
             },
-            text: code(areas),
-            took: Duration::ZERO,
+            text: walk.text,
+            took: walk.took,
         }
     }
 }
@@ -165,11 +143,10 @@ impl Used {
 
 #[cfg(test)]
 mod tests {
-    use host::processes::areas::counted;
     use host::{Source, Tree};
     use model::{Bytes, PageKind};
 
-    use super::{Look, Used};
+    use super::{Look, Used, walk};
 
     const SERVER: &str = "\
 7f0000000000-7f0040000000 rw-s 00000000 00:0f 77 /anon_hugepage (deleted)
@@ -195,8 +172,7 @@ VmFlags: rd wr
         let other = SERVER.replace("8192 kB", "4096 kB");
         let tree = Tree::new().file("/proc/7/smaps", SERVER).file("/proc/8/smaps", &*other);
         let source = Source::from_tree("made", tree);
-        let areas = [7, 8].map(|pid| counted(&source, pid).into_result().expect("smaps"));
-        let look = Look::of(&areas.concat(), None);
+        let look = Look::of(walk(&source, [7, 8], None));
         let backing = look.backing.expect("there");
         assert_eq!(backing.of(PageKind::HUGETLB_2M), Bytes::mib(8));
         assert_eq!(backing.of(PageKind::Base), Bytes::mib(2));
@@ -205,7 +181,10 @@ VmFlags: rd wr
             look.whole,
             Bytes(Bytes::gib(1).0 + 2 * Bytes::mib(256).0 + Bytes::mib(1).0)
         );
-        assert!(Look::of(&[], None).backing.is_err(), "nothing is not zero");
+        assert!(
+            Look::of(walk(&source, [], None)).backing.is_err(),
+            "nothing is not zero"
+        );
     }
 
     #[test]

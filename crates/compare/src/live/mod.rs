@@ -25,10 +25,9 @@ use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
 pub use self::shell::clean_up;
-pub(crate) use self::shell::{command, hook};
+pub(crate) use self::shell::{command, ended, hook};
 pub(crate) use self::trial::compare;
 use super::around::Lender;
-use super::excerpt::said;
 use super::metric::{Asked, From};
 use super::policy::LEAST_BASE;
 use super::score::Counter;
@@ -127,8 +126,6 @@ impl Live<'_> {
             String::new()
         };
         let mut run = run(done, arm);
-        let backing = run.backing.known();
-        backing.map_or(Ok(()), |backing| self.must_be_base(arm, backing))?;
         run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }
@@ -158,11 +155,11 @@ impl Live<'_> {
             (*count, *status) = (*count + 1, ended.status.to_string());
             return Ok(());
         }
-        Err(Error::Failed {
-            arm: arm.name.clone(),
-            status: ended.status.to_string(),
-            said: said(&outputs.errors()),
-        })
+        let what = format!(
+            "the program ended with {} (--ignore-failure takes such runs all the same)",
+            ended.status
+        );
+        Err(Error::failed(arm, what, &outputs.errors()))
     }
 
     /// The metrics that are looked for in texts: in the program's `own`, and at those places whose time it is.
@@ -203,15 +200,10 @@ impl Live<'_> {
 
 /// What collapsing from outside took is the arm's: without it its pages would not be there.
 fn run(done: Done, arm: &Arm) -> Run {
-    let ::process::Done {
-        wall,
-        ended,
-        seen,
-        counts,
-        ..
-    } = done.process;
-    let mut metrics = vec![(Metric::Wall, wall.as_secs_f64())];
-    if let Some(Cpu { user, system }) = ended.cpu {
+    let process = done.process;
+    let seen = process.seen;
+    let mut metrics = vec![(Metric::Wall, process.wall.as_secs_f64())];
+    if let Some(Cpu { user, system }) = process.ended.cpu {
         let system = system + done.collapsing.as_secs_f64();
         metrics.extend([
             (Metric::Cpu, user + system),
@@ -219,7 +211,7 @@ fn run(done: Done, arm: &Arm) -> Run {
             (Metric::System, system),
         ]);
     }
-    if let Some(counts) = ended.counts {
+    if let Some(counts) = process.ended.counts {
         metrics.extend([
             (Metric::Faults, counts.faults as f64),
             (Metric::MajorFaults, counts.major_faults as f64),
@@ -237,7 +229,7 @@ fn run(done: Done, arm: &Arm) -> Run {
         ran: done.ran,
         ..Run::bare(named(metrics), seen.backing)
     };
-    count(&mut run, &counts);
+    count(&mut run, &process.counts);
     run
 }
 

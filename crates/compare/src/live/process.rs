@@ -79,15 +79,9 @@ impl Process {
 
     /// Waits until it ends, or for the given time; returns whether it has ended.
     pub(crate) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
-        let Self {
-            process,
-            squeeze,
-            collector,
-            ..
-        } = self;
-        let waited = process.wait(at_most, stop, &mut || {
-            squeeze.iter_mut().for_each(Squeeze::tick);
-            collector.iter_mut().for_each(Collector::look);
+        let waited = self.process.wait(at_most, stop, &mut || {
+            self.squeeze.iter_mut().for_each(Squeeze::tick);
+            self.collector.iter_mut().for_each(Collector::look);
         });
         waited.map_err(|error| self.not_waited(error))
     }
@@ -129,29 +123,26 @@ impl Process {
 
     /// Its accounts. What it started and left behind ends with it, and has ended when this returns. A program that the loader wrote to about
     /// the library has not the output that it has without us.
-    pub(super) fn end(self) -> Result<Done, Error> {
-        let Self {
-            arm,
-            process,
-            squeeze,
-            armed,
-            mut collector,
-        } = self;
-        collector.iter_mut().for_each(|collector| collector.look_last(&process));
-        let process = process.end();
-        let mut process =
-            process.map_err(|error| Error::asked(format!("arm {arm}: its accounts"), error.to_string()))?;
-        if armed
-            .as_ref()
-            .is_some_and(|armed| armed.is_complained_of(&process.outputs.errors()))
-        {
-            return Err(Error::asked(format!("--arms {arm}"), UNREACHED));
+    pub(super) fn end(mut self) -> Result<Done, Error> {
+        if let Some(collector) = &mut self.collector {
+            collector.look_last(&self.process);
         }
-        let (ran, moves) = collector.as_mut().map(Collector::take_all).unzip();
+        let accounts = || format!("arm {}: its accounts", self.arm);
+        let process = self.process.end();
+        let mut process = process.map_err(|error| Error::asked(accounts(), error.to_string()))?;
+        let errors = process.outputs.errors();
+        if self.armed.as_ref().is_some_and(|armed| armed.is_complained_of(&errors)) {
+            return Err(Error::asked(format!("--arms {}", self.arm), UNREACHED));
+        }
+        let (ran, moves) = self.collector.as_mut().map(Collector::take_all).unzip();
         process.counts.extend(moves.flatten().map(counted));
         Ok(Done {
-            note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
-            collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
+            note: note(
+                self.squeeze.as_ref(),
+                self.armed.as_ref(),
+                ", counted in as its system time",
+            ),
+            collapsing: self.squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
             ran,
             process,
         })

@@ -13,7 +13,6 @@ use super::process::Process;
 use super::server::{self, Load, Server};
 use super::{Arm, Live, counted, named};
 use crate::Error;
-use crate::excerpt;
 use crate::metric::From;
 use crate::technique::Collapse;
 
@@ -161,11 +160,9 @@ impl<'a> Served<'a> {
 
     fn with_errors(&self, error: Error) -> Error {
         match error {
-            Error::Server { arm, what, said } if said.is_empty() => Error::Server {
-                arm,
-                what,
-                said: excerpt::said(&self.process.outputs.errors()),
-            },
+            Error::Failed { what, said, .. } if said.is_empty() => {
+                Error::failed(self.arm, what, &self.process.outputs.errors())
+            }
             other => other,
         }
     }

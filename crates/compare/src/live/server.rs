@@ -7,7 +7,6 @@ use super::family::MARK;
 use super::process::Process;
 use super::shell::command;
 use crate::Error;
-use crate::excerpt::said;
 
 /// Between two questions whether it is ready.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -50,13 +49,13 @@ pub(crate) fn load(
     let mut load = Process::shell(arm, line, &[])?;
     while !load.wait(Some(POLL_PERIOD), stop)? {
         if has_ended()? {
-            return Err(failed(arm, "the server ended under the load", ""));
+            return Err(Error::failed(arm, "the server ended under the load", ""));
         }
     }
     let done = load.end()?;
     if !done.process.ended.status.success() {
         let how = format!("--load ended with {}", done.process.ended.status);
-        return Err(failed(arm, &how, &done.process.outputs.errors()));
+        return Err(Error::failed(arm, how, &done.process.outputs.errors()));
     }
     Ok(Load {
         wall: done.process.wall,
@@ -87,14 +86,14 @@ impl Server {
                     "--ready was still running after {} (its process group is ended)",
                     time(self.patience)
                 );
-                return Err(failed(arm, &what, &question.outputs.output()));
+                return Err(Error::failed(arm, what, &question.outputs.output()));
             }
             let answer = question.end()?;
             if answer.process.ended.status.success() {
                 return Ok(());
             }
             if server.wait(Some(POLL_PERIOD), stop)? {
-                return Err(failed(
+                return Err(Error::failed(
                     arm,
                     "the server ended before it was ready",
                     &server.outputs.errors(),
@@ -104,7 +103,7 @@ impl Server {
                 let what = format!("--ready did not end well within {}", time(self.patience));
                 let said = [server.outputs.errors(), answer.process.outputs.errors()];
                 let said = said.iter().find(|said| !said.trim().is_empty());
-                return Err(failed(arm, &what, said.map_or("", String::as_str)));
+                return Err(Error::failed(arm, what, said.map_or("", String::as_str)));
             }
         }
     }
@@ -115,21 +114,14 @@ impl Server {
                 "the command that starts the server did not end within {}",
                 time(self.patience)
             );
-            return Err(failed(arm, &what, &server.outputs.errors()));
+            return Err(Error::failed(arm, what, &server.outputs.errors()));
         }
-        match server.status() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(failed(
-                arm,
-                &format!("starting the server ended with {status}"),
-                &server.said(),
-            )),
-            Err(error) => Err(failed(
-                arm,
-                &format!("starting the server: {error}"),
-                &server.outputs.errors(),
-            )),
-        }
+        let how = match server.status() {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => format!("starting the server ended with {status}"),
+            Err(error) => format!("starting the server: {error}"),
+        };
+        Err(Error::failed(arm, how, &server.said()))
     }
 
     /// Has what the loads left checked.
@@ -140,11 +132,15 @@ impl Server {
                 "the check after the loads was still running after {}",
                 time(self.patience)
             );
-            return Err(failed(arm, &what, ""));
+            return Err(Error::failed(arm, what, ""));
         };
         match done.ended.status.success() {
             true => Ok(()),
-            false => Err(failed(arm, "the check after the loads failed", &done.outputs.errors())),
+            false => Err(Error::failed(
+                arm,
+                "the check after the loads failed",
+                &done.outputs.errors(),
+            )),
         }
     }
 
@@ -160,7 +156,7 @@ impl Server {
             None => server.ask_to_end(),
             Some(line) => {
                 let what = "--stop was still running after 30 s (its process group is ended)";
-                command(arm, line, Some(STOPPING), stop)?.ok_or_else(|| failed(arm, what, ""))?;
+                command(arm, line, Some(STOPPING), stop)?.ok_or_else(|| Error::failed(arm, what, ""))?;
             }
         }
         let until = Instant::now() + STOPPING;
@@ -172,7 +168,7 @@ impl Server {
         if has_ended && !is_there() {
             Ok(())
         } else {
-            Err(failed(
+            Err(Error::failed(
                 arm,
                 "the server did not stop within 30 s",
                 &server.outputs.errors(),
@@ -184,12 +180,4 @@ impl Server {
 /// `120 s`, `0.5 s`.
 fn time(time: Duration) -> String {
     format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
-}
-
-fn failed(arm: &Arm, what: &str, errors: &str) -> Error {
-    Error::Server {
-        arm: arm.name.clone(),
-        what: what.to_owned(),
-        said: said(errors),
-    }
 }

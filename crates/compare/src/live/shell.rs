@@ -64,16 +64,16 @@ pub(crate) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
         ..arm.clone()
     };
     match command(&own, hook, None, stop)? {
-        Some(done) if !done.ended.status.success() => Err(Error::Server {
-            arm: arm.name.clone(),
-            what: format!("the command {when} its run: {}", ended(hook, &done)),
-            said: String::new(),
-        }),
+        Some(done) if !done.ended.status.success() => {
+            let what = format!("the command {when} its run: {}", ended(hook, &done));
+            Err(Error::failed(arm, what, ""))
+        }
         _ => Ok(()),
     }
 }
 
-fn ended(line: &str, done: &::process::Done) -> String {
+/// How a command ended that did not end well.
+pub(crate) fn ended(line: &str, done: &::process::Done) -> String {
     format!(
         "`{line}` ended with {}{}",
         done.ended.status,

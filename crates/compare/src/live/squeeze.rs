@@ -1,29 +1,28 @@
 //! Huge pages for a running program from outside: each part of its memory is collapsed once it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use host::Source;
-use host::processes::areas::{Area, parse_maps};
-use model::{Bytes, Cause, counted};
+use host::processes::areas::parse_maps;
+use model::{Cause, counted};
 use process::cpu_time;
 
-use crate::code::Code;
-use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
+use crate::flip::{MADV_COLLAPSE, PAGE, Span, aligned, meaning, process_madvise};
 use crate::technique::Collapse;
 
-/// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
-const PAGE: Bytes = Bytes::mib(2);
 /// A page that refused so often is left alone: it is locked, shared or not all there.
 const TRIES: u8 = 5;
 /// Tries of ranges that nothing is in yet may take this much at once and this share of the time in all: an arm that reserves
 /// terabytes is else asked for each of its ranges at every reading. The next reading goes on where this one ended.
 const VAIN: Duration = Duration::from_millis(5);
 const VAIN_SHARE: f64 = 0.01;
+/// What leads on where no code was collapsed.
+const CODE: &str = " (which code of a program fits huge pages: hugewise explain --image FILE; what its file system and this kernel allow: \
+                    hugewise explain PID)";
 
 /// What was collapsed so far.
 pub(super) struct Squeeze {
@@ -39,8 +38,6 @@ pub(super) struct Squeeze {
     /// CPU time that went into collapsing, and into ranges that nothing was in.
     pub(super) took: Duration,
     vain: Duration,
-    /// As it was at the last try, where it is about code.
-    code: Option<Code>,
 }
 
 impl Squeeze {
@@ -61,20 +58,14 @@ impl Squeeze {
             began: Instant::now(),
             took: Duration::ZERO,
             vain: Duration::ZERO,
-            code: None,
         }
     }
 
     /// Tries every aligned page of the program's memory that was not collapsed yet, as far as the time for vain tries goes.
     pub(super) fn tick(&mut self) {
-        let pid = self.pid;
-        let path = format!("/proc/{pid}/maps");
+        let path = format!("/proc/{}/maps", self.pid);
         let text = Source::live().bytes(&path).into_result();
-        let areas = text
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|text| parse_maps(&path, text));
-        let areas = match areas {
+        let areas = match text.and_then(|text| parse_maps(&path, &text)) {
             Ok(areas) => areas,
             // It has ended.
             Err(why) if why.unread == Cause::Absent => return,
@@ -83,12 +74,11 @@ impl Squeeze {
                 return;
             }
         };
-        let areas: Vec<&Area> = areas.iter().filter(|area| self.concerns(area)).collect();
-        if self.what == Collapse::Text && self.done.is_empty() && !areas.is_empty() {
-            let mounts = Source::live().text(&format!("/proc/{pid}/mountinfo")).into_result();
-            self.code = Some(Code::of(&areas, PAGE, &mounts.unwrap_or_default()));
-        }
-        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.range.clone()).collect();
+        let span = match self.what {
+            Collapse::Private | Collapse::Share(_) => Span::Anon,
+            Collapse::Text => Span::Text,
+        };
+        let ranges: Vec<Range<u64>> = areas.iter().filter_map(|area| span.of(area)).collect();
         self.round(&ranges, &mut Self::collapse);
     }
 
@@ -101,7 +91,7 @@ impl Squeeze {
         for page in behind
             .chain(before)
             .filter(|part| part.start < part.end)
-            .flat_map(|part| aligned(part, PAGE))
+            .flat_map(aligned)
         {
             if !self.chooses(page)
                 || self.done.contains(&page)
@@ -127,16 +117,16 @@ impl Squeeze {
 
     /// What was collapsed, in words, and where the time that it took is.
     pub(super) fn told(&self, place: &str) -> String {
-        if self.done.is_empty() {
-            return self.to_string();
+        let mut told = format!("{} of 2M collapsed from outside", counted(self.done.len(), "page"));
+        if let Some(error) = &self.refused {
+            let refusal = error.raw_os_error().map(meaning);
+            let refusal = refusal.map_or_else(|| error.to_string(), |(name, why)| format!("{name}: {why}"));
+            told += &format!("; the last refusal: {refusal}");
         }
-        format!("{self}; that took {:.3} s of CPU time{place}", self.took.as_secs_f64())
-    }
-
-    fn concerns(&self, area: &Area) -> bool {
-        match self.what {
-            Collapse::Private | Collapse::Share(_) => area.is_anonymous() && area.is_private_data(),
-            Collapse::Text => area.perms.contains('x') && area.name.starts_with('/'),
+        match (self.done.is_empty(), self.what) {
+            (true, Collapse::Text) => told + CODE,
+            (true, _) => told,
+            (false, _) => format!("{told}; that took {:.3} s of CPU time{place}", self.took.as_secs_f64()),
         }
     }
 
@@ -178,20 +168,6 @@ enum Tried {
     Refused,
     /// Nothing is in that range yet.
     Nothing,
-}
-
-impl fmt::Display for Squeeze {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of 2M collapsed from outside", counted(self.done.len(), "page"))?;
-        if let (Some(code), true) = (&self.code, self.done.is_empty()) {
-            let errno = self.refused.as_ref().and_then(io::Error::raw_os_error);
-            return write!(f, "; {}", code.why_not(PAGE, errno));
-        }
-        match &self.refused {
-            Some(error) => write!(f, "; the last refusal: {error}"),
-            None => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]

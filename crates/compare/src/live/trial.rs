@@ -7,7 +7,7 @@ use model::{Bytes, PageKind};
 
 use super::{Arm, Live};
 use crate::arms::Arms;
-use crate::around::{Event, Shortage, shortage};
+use crate::around::{Around, Event, Shortage};
 use crate::room::Room;
 use crate::runlog::RunLog;
 use crate::technique::Setup;
@@ -48,13 +48,8 @@ pub(crate) fn compare<'a>(
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
     let memory = needed(arms, room, &live)?;
-    let short = if room.is_needed() {
-        let (lender, short) = room.lender(live.around, memory)?;
-        live.lender = Some(lender);
-        short
-    } else {
-        Vec::new()
-    };
+    let (lender, short) = room.lender(live.around, memory)?;
+    live.lender = Some(lender);
     let spec = try_all(&mut live, spec, &short)?;
     log.note_ways(live.arms.iter().map(|arm| &arm.setup));
     let done = log.take_done(&spec);
@@ -73,55 +68,41 @@ fn needed(arms: &Arms, room: &Room<'_>, live: &Live<'_>) -> Result<Bytes, Error>
     match live.one(&plain, Attention::Free) {
         Ok(run) => Ok(run.memory().unwrap_or_default().max(live.whole.get())),
         // It may be that it does not start without pages.
-        Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
-            room.half().ok_or(error)
-        }
+        Err(error @ (Error::Failed { .. } | Error::Gone { .. })) if !is_reference => room.half().ok_or(error),
         Err(error) => Err(error),
     }
 }
 
 /// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
 fn try_all(live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec, Error> {
-    let mut spec = spec.clone();
-    for (place, named) in spec.arms.iter_mut().enumerate() {
-        let Some(kind) = named.kind.filter(|kind| *kind != PageKind::Base) else {
-            continue;
-        };
+    for place in 0..live.arms.len() {
         let mut arm = live.arms[place].clone();
-        let choice = try_ways(&mut arm, kind, spec.least_coverage, &mut |arm| {
-            live.one(arm, Attention::Free)
-        })?;
+        arm.lack(short);
+        let mut run = |arm: &Arm| live.one(arm, Attention::Free);
+        try_ways(&mut arm, spec.least_coverage, live.around, &mut run)?;
         live.arms[place] = arm;
-        if let Some(words) = choice {
-            live.around.report(&Event::Technique {
-                arm: &named.name,
-                words: &words,
-            });
-            named.technique = words;
-        }
-        if let Some(why) = shortage(short, Some(kind)) {
-            named.shortage = Some(why.to_owned());
-            live.arms[place].setup.lacks = Some(why.to_owned());
-        }
     }
-    Ok(spec)
+    Ok(Spec {
+        arms: live.arms.iter().map(Arm::named).collect(),
+        ..spec.clone()
+    })
 }
 
-/// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else
-/// the one that reaches most. `None` for an arm with one way.
+/// Makes an arm that has several ways to its pages take the first that reaches the share `least` of the memory, or else the one
+/// that reaches most, and reports which.
 ///
 /// # Errors
 /// If the program ends badly on every way, or the user has had enough.
 pub(crate) fn try_ways(
     arm: &mut Arm,
-    kind: PageKind,
     least: f64,
+    around: &dyn Around,
     run: &mut dyn FnMut(&Arm) -> Result<Run, Error>,
-) -> Result<Option<String>, Error> {
+) -> Result<(), Error> {
     let others = std::mem::take(&mut arm.others);
-    if others.is_empty() {
-        return Ok(None);
-    }
+    let Some(kind) = arm.kind.filter(|kind| kind.is_large() && !others.is_empty()) else {
+        return Ok(());
+    };
     let mut tried = Vec::new();
     for setup in std::iter::once(arm.setup.clone()).chain(others) {
         arm.setup = setup.clone();
@@ -133,7 +114,11 @@ pub(crate) fn try_ways(
         }
     }
     arm.setup = best(tried, kind, least)?;
-    Ok(Some(arm.setup.words.clone()))
+    around.report(&Event::Technique {
+        arm: &arm.name,
+        words: &arm.setup.words,
+    });
+    Ok(())
 }
 
 impl Share {
@@ -218,14 +203,10 @@ impl Tried {
 
 /// The way that reaches most, the first of equals; the last that was tried, if it reached enough.
 fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Setup, Error> {
-    let weights = tried.iter().map(|tried| tried.share.weight(least));
-    let (place, _) = weights.enumerate().fold(
-        (0, f64::NEG_INFINITY),
-        |best, this| {
-            if this.1 > best.1 { this } else { best }
-        },
-    );
-    let mut chosen = tried.remove(place);
+    let weights = tried.iter().map(|tried| tried.share.weight(least)).enumerate();
+    // Of equals the last is taken, which is the first from behind.
+    let best = weights.rev().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut chosen = tried.remove(best.map_or(0, |(place, _)| place));
     if let Share::Failed(error) = chosen.share {
         return Err(error);
     }

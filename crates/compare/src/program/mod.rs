@@ -1,6 +1,5 @@
 //! What kind of program it is, from its file: which techniques reach its memory depends on that.
 
-pub(crate) mod code;
 pub(crate) mod elf;
 pub(crate) mod memory;
 pub mod threads;
@@ -122,29 +121,13 @@ pub(crate) fn may_start_another(words: &[OsString], path: Option<&OsStr>) -> boo
                 .read(&file)
                 .is_ok_and(|bytes| interpreter(&bytes).is_some())
     };
-    let name = Path::new(first).file_name().unwrap_or_default();
-    switches::LAUNCHERS.iter().any(|launcher| name == *launcher) || find(first, path).is_ok_and(is_script)
+    first.to_str().is_some_and(switches::is_launcher) || find(first, path).is_ok_and(is_script)
 }
 
 /// The file that a name stands for, which may be a script.
 pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, LookError> {
-    let nowhere = || LookError::Nowhere(name.to_string_lossy().into_owned());
-    if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name))
-            .filter(|file| file.is_file())
-            .ok_or_else(nowhere);
-    }
-    let folders = std::env::split_paths(path.unwrap_or_default());
-    folders
-        .map(|folder| folder.join(name))
-        .find(|file| is_executable(file))
-        .ok_or_else(nowhere)
-}
-
-fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    let found = process::find(name, path).ok().filter(|file| file.is_file());
+    found.ok_or_else(|| LookError::Nowhere(name.to_string_lossy().into_owned()))
 }
 
 /// The program behind `#!`; of `env` the one that it looks for.

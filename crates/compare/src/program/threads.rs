@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use host::Source;
-use model::{Cause, Unread};
+use model::{Cause, Unread, counted};
 
 use process::tree;
 
@@ -60,36 +60,28 @@ impl Threads {
     /// # Errors
     /// If there is no such thread, or the kernel keeps no such account.
     pub fn times(&self, source: &Source, root: u32) -> Result<Times, Unread> {
-        let mut times = BTreeMap::new();
-        let mut why_not = None;
         let family = tree::of(source, root);
         if let Some(why) = family.not_whole {
             return Err(why);
         }
-        for (pid, task) in tree::threads(source, family.pids) {
-            let folder = format!("/proc/{pid}/task/{task}");
-            if !self.is_meant(source, &folder) {
-                continue;
-            }
-            match cpu_time(source, &folder) {
-                Ok(time) => drop(times.insert(task, time)),
-                // It ended while it was looked at.
-                Err(why) if why.unread == Cause::Absent => {}
-                Err(why) => why_not = Some(why),
-            }
-        }
-        match (times.is_empty(), why_not) {
-            (false, _) => Ok(Times(times)),
-            (true, Some(why)) => Err(why),
-            (true, None) => Err(self.nobody(root)),
+        let threads = tree::threads(source, family.pids).filter(|&(pid, task)| self.is_meant(source, pid, task));
+        // One that ended while it was looked at has none.
+        let time = |(pid, task)| {
+            let [used, _] = host::threads::times(source, pid, task)?;
+            Some((task, Duration::from_nanos(used)))
+        };
+        let times: BTreeMap<u32, Duration> = threads.filter_map(time).collect();
+        match times.is_empty() {
+            true => Err(self.nobody(root)),
+            false => Ok(Times(times)),
         }
     }
 
-    fn is_meant(&self, source: &Source, folder: &str) -> bool {
+    fn is_meant(&self, source: &Source, pid: u32, task: u32) -> bool {
         match self {
             Self::All => true,
             Self::Named(beginning) => {
-                let name = source.text(&format!("{folder}/comm"));
+                let name = source.text(&format!("/proc/{pid}/task/{task}/comm"));
                 name.known().is_some_and(|name| name.starts_with(beginning.as_str()))
             }
         }
@@ -104,14 +96,12 @@ impl Threads {
     }
 }
 
-/// The first number of `schedstat` is the time on a CPU in nanoseconds (Documentation/scheduler/sched-stats.rst).
-fn cpu_time(source: &Source, folder: &str) -> Result<Duration, Unread> {
-    let path = format!("{folder}/schedstat");
-    let text = source.text(&path).into_result()?;
-    let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
-    let why = "no number of nanoseconds at its beginning";
-    let garbled = || Unread::new(Cause::Garbled, path, why);
-    number.map(Duration::from_nanos).ok_or_else(garbled)
+impl Used {
+    /// That some of it is missing.
+    pub(crate) fn note(&self) -> Option<String> {
+        let threads = counted(self.ended, "thread");
+        (self.ended > 0).then(|| format!("{threads} ended in the slice: the last of that CPU time is missing"))
+    }
 }
 
 impl Times {
@@ -138,6 +128,7 @@ mod tests {
         for (task, name, nanoseconds) in all {
             let folder = format!("/proc/7/task/{task}");
             machine = machine.file(&format!("{folder}/comm"), format!("{name}\n"));
+            let folder = folder.replace("/task/7", "");
             machine = machine.file(&format!("{folder}/schedstat"), format!("{nanoseconds} 17 3\n"));
         }
         let threads: Threads = threads.parse().expect("threads");

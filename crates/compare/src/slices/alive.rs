@@ -4,7 +4,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use model::compare::{Metric, Run};
-use model::counted;
 use process::{Attention, Watch, halt};
 
 use super::Plan;
@@ -36,7 +35,11 @@ impl Worker<'_> {
     /// Runs it until every counter has gone up once, and stops it.
     pub(super) fn until_it_halts(&mut self, plan: &Plan) -> Result<(), Error> {
         self.until_it_counts(1, plan.patience)?;
-        self.first_halt(&plan.threads)
+        if self.counters.iter().any(is_answered_by_the_program) {
+            self.halt()
+        } else {
+            self.halt_between_writes(&plan.threads).map(drop)
+        }
     }
 
     /// Lets it run for a slice. Everything slow happens before and after, while it is stopped.
@@ -92,14 +95,6 @@ impl Worker<'_> {
         self.mark(threads)
     }
 
-    fn first_halt(&self, threads: &Threads) -> Result<(), Error> {
-        if self.counters.iter().any(is_answered_by_the_program) {
-            self.halt()
-        } else {
-            self.halt_between_writes(threads).map(drop)
-        }
-    }
-
     fn halt(&self) -> Result<(), Error> {
         let stopped = halt::stop(&self.source, self.id(), |tree| self.process.guard(tree));
         stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.arm.name), error.to_string()))
@@ -126,28 +121,18 @@ impl Worker<'_> {
             (Metric::Cpu, score.used.cpu.as_secs_f64()),
         ];
         let metrics = live::named(metrics.into_iter().chain(memory));
-        let ended = (score.used.ended > 0).then(|| {
-            format!(
-                "{} ended in this slice: the last of its CPU time is not in it",
-                counted(score.used.ended, "thread")
-            )
-        });
         let mut run = Run {
             text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
-            notes: ended.into_iter().collect(),
+            notes: score.used.note().into_iter().collect(),
             ran: self.process.ran(),
             ..Run::bare(metrics.chain(score.rates), seen.backing)
         };
         live::count(&mut run, &self.process.counted());
         // What kept the arm from its pages stands last, where a verdict looks for it.
-        run.notes.extend(self.notes());
+        run.notes.extend(self.process.note());
+        run.notes.extend(self.arm.setup.lacks.clone());
         run
-    }
-
-    fn notes(&self) -> impl Iterator<Item = String> {
-        let lacks = self.arm.setup.lacks.clone();
-        self.process.note().into_iter().chain(lacks)
     }
 }
 

@@ -13,10 +13,11 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
+use model::Bytes;
 use model::compare::{Run, Start};
-use model::{Bytes, PageKind};
 
 pub(crate) use self::started::compare;
+use super::around::{Around, Event};
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
 use super::threads::Threads;
@@ -47,15 +48,6 @@ pub struct Plan {
     pub warm_up: u32,
     /// The seed of the order in which programs are started.
     pub seed: u64,
-}
-
-/// A program that was started, and is stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// The memory that it has; `None` if that could not be read.
-    pub memory: Option<Bytes>,
-    /// How its pages come about, in words, where that was found by trial.
-    pub technique: Option<String>,
 }
 
 /// Programs that are alive and take turns.
@@ -95,19 +87,23 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// The name of the program that is started next; `None` once all are there.
-    pub fn next(&self) -> Option<&str> {
-        self.arms.get(self.alive.len()).map(|arm| arm.name.as_str())
+    /// Starts those that are not there yet, one by one.
+    fn start_all(&mut self, least: f64, around: &dyn Around) -> Result<(), Error> {
+        while self.alive.len() < self.arms.len() {
+            self.start_next(least, around)?;
+        }
+        Ok(())
     }
 
     /// Starts the next program, waits until its counters go up, gives it one slice to settle, and stops it. Of several ways
-    /// to pages of `kind` it takes the first that reaches the share `least` of its memory. The comparison's time begins anew.
+    /// to its pages it takes the first that reaches the share `least` of its memory. The comparison's time begins anew.
+    /// The memory that it has; `None` if that could not be read.
     ///
     /// # Errors
     /// If it cannot be started, ends, or its counters do not go up.
-    pub fn start_next(&mut self, kind: Option<PageKind>, least: f64) -> Result<Started, Error> {
+    fn start_next(&mut self, least: f64, around: &dyn Around) -> Result<Option<Bytes>, Error> {
         let mut arm = self.arms[self.alive.len()].clone();
-        let kind = kind.filter(|kind| kind.is_large());
+        around.report(&Event::Starting(&arm.name));
         let mut last = None;
         let mut start = |arm: &Arm| {
             // The memory of one way is given back before another is tried.
@@ -116,16 +112,13 @@ impl<'a> Slices<'a> {
             last = Some((alive, settled.clone()));
             Ok(settled)
         };
-        let technique = kind.map_or(Ok(None), |kind| trial::try_ways(&mut arm, kind, least, &mut start))?;
+        trial::try_ways(&mut arm, least, around, &mut start)?;
         let (alive, settled) = match last.filter(|(alive, _)| alive.has(&arm.setup)) {
             Some(there) => there,
             None => self.start(&arm)?,
         };
         self.take(arm, alive);
-        Ok(Started {
-            memory: settled.memory(),
-            technique,
-        })
+        Ok(settled.memory())
     }
 
     fn start(&self, arm: &Arm) -> Result<(Worker<'a>, Run), Error> {

@@ -2,11 +2,12 @@
 
 use model::{Bytes, PageKind};
 
-use super::{Slices, Started};
-use crate::around::{Around, Event, Shortage, shortage};
+use super::Slices;
+use crate::around::{Around, Event};
+use crate::live::Arm;
 use crate::room::Room;
 use crate::runlog::RunLog;
-use crate::{Error, Outcome, Spec, experiment, needed};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Starts all programs once, which shows their memory and how they get their pages, and lets them take turns. Whatever
 /// happens, borrowed pages are given back.
@@ -17,14 +18,19 @@ pub(crate) fn compare(
     mut slices: Slices<'_>,
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
-    let mut spec = spec.clone();
-    let first = first(around, &mut spec, &mut slices)?;
-    if let Some(each) = first.memory {
+    let memory = needed(around, spec, &mut slices)?;
+    if let Some(each) = memory {
         must_fit(slices.arms.len(), each)?;
     }
-    let short = room.borrow(around, first.memory.unwrap_or_default());
-    let compared = all(around, &mut spec, &mut slices, &short).and_then(|()| {
+    let short = room.borrow(around, memory.unwrap_or_default());
+    slices.arms.iter_mut().for_each(|arm| arm.lack(&short));
+    let compared = slices.start_all(spec.least_coverage, around).and_then(|()| {
         log.note_ways(slices.arms.iter().map(|arm| &arm.setup));
+        let arms = slices.arms.iter().take(spec.arms.len()).map(Arm::named);
+        let spec = Spec {
+            arms: arms.collect(),
+            ..spec.clone()
+        };
         let done = log.take_whole_starts(&spec)?;
         experiment::run(&spec, done, &mut slices, log, around)
     });
@@ -34,49 +40,15 @@ pub(crate) fn compare(
     compared
 }
 
-/// The reference shows how much memory a program needs. If it takes that from a pool, it starts anew once it can.
-fn first(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
-    let kind = spec.arms.first().and_then(|reference| reference.kind);
-    if kind.is_none_or(|kind| kind.pool().is_none()) {
-        return start(around, spec, slices);
+/// The memory that a program needs, as the reference shows. If it takes that from a pool, it starts anew once it can.
+fn needed(around: &dyn Around, spec: &Spec, slices: &mut Slices<'_>) -> Result<Option<Bytes>, Error> {
+    let reference = &slices.arms[0];
+    if reference.kind.and_then(PageKind::pool).is_none() {
+        return slices.start_next(spec.least_coverage, around);
     }
     around.report(&Event::Needed { is_start: true });
-    let started = slices.start_next(None, spec.least_coverage)?;
-    slices.end();
-    Ok(started)
-}
-
-fn all(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>, short: &[Shortage]) -> Result<(), Error> {
-    let short = |kind: Option<PageKind>| shortage(short, kind);
-    for (place, named) in spec.arms.iter().enumerate() {
-        if let Some(why) = short(named.kind) {
-            slices.arms[place].setup.lacks = Some(why.to_owned());
-        }
-    }
-    while slices.next().is_some() {
-        start(around, spec, slices)?;
-    }
-    for named in &mut spec.arms {
-        named.shortage = short(named.kind).map(str::to_owned);
-    }
-    Ok(())
-}
-
-/// The program behind the last arm is the reference's second, which has no name in the result.
-fn start(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
-    let name = slices.next().unwrap_or_default().to_owned();
-    around.report(&Event::Starting(&name));
-    let named = spec.arms.iter_mut().find(|named| named.name == name);
-    let kind = named.as_ref().and_then(|named| named.kind);
-    let started = slices.start_next(kind, spec.least_coverage)?;
-    if let (Some(named), Some(technique)) = (named, &started.technique) {
-        around.report(&Event::Technique {
-            arm: &named.name,
-            words: technique,
-        });
-        named.technique.clone_from(technique);
-    }
-    Ok(started)
+    let (_, settled) = slices.start(reference)?;
+    Ok(settled.memory())
 }
 
 /// Programs that do not fit would be swapped, or killed.
@@ -90,12 +62,13 @@ fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
     let available = host::room::own(&source)
         .known()
         .map_or(machine, |room| room.within(machine));
-    if needed(programs, each) <= available {
+    let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
+    if needed <= available {
         return Ok(());
     }
-    Err(Error::Room {
-        programs,
-        each,
-        available,
-    })
+    let why = format!(
+        "{programs} programs that are alive at once, of {each} each, need {needed} more than the first, and {available} can be had \
+         (--design runs starts one at a time; or fewer arms, or a smaller program)"
+    );
+    Err(Error::asked("--design slices", why))
 }

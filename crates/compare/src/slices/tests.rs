@@ -80,15 +80,9 @@ fn only_the_arm_whose_turn_it_is_runs_and_none_outlives_the_comparison() {
     // The counting shell is a child in a session of its own: stopping the group alone would not reach it.
     let line = format!("setsid sh -c '{COUNTS}' & wait");
     let mut slices = slices(&folder, &line);
-    while slices.next().is_some() {
-        assert!(
-            slices
-                .start_next(None, 0.5)
-                .expect("starts")
-                .memory
-                .is_some_and(|memory| memory.0 > 100_000)
-        );
-    }
+    let memory = slices.start_next(0.5, &()).expect("starts");
+    assert!(memory.is_some_and(|memory| memory.0 > 100_000));
+    slices.start_all(0.5, &()).expect("starts");
     assert_eq!((slices.arms.len(), left(&folder)), (3, 6));
     // As for every further start, in whatever order.
     slices.begin(0).expect("starts anew");
@@ -132,7 +126,6 @@ fn spec() -> Spec {
         technique: String::new(),
         kind: None,
         place: None,
-        shortage: None,
     };
     let wanted = Wanted {
         name: "count".to_owned(),
@@ -151,9 +144,7 @@ fn spec() -> Spec {
 fn every_slice_has_what_was_counted_in_it_or_it_is_said_why_not() {
     let folder = folder("counted");
     let mut slices = slices(&folder, COUNTS);
-    while slices.next().is_some() {
-        slices.start_next(None, 0.5).expect("starts");
-    }
+    slices.start_all(0.5, &()).expect("starts");
     let spec = Spec {
         most: 1,
         per_start: 1,
@@ -179,9 +170,7 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
     let folder = folder("ends");
     let line = COUNTS.replace("while :", "while [ ! -e {dir}/over ]");
     let mut slices = slices(&folder, &line);
-    while slices.next().is_some() {
-        slices.start_next(None, 0.5).expect("starts");
-    }
+    slices.start_all(0.5, &()).expect("starts");
     let mut keep = Ends {
         after: 8,
         kept: 0,
@@ -203,7 +192,7 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
 fn a_program_that_ends_or_never_counts_is_no_case_for_slices() {
     let folder = folder("never");
     let error = slices(&folder, "echo over >&2; exit 3")
-        .start_next(None, 0.5)
+        .start_next(0.5, &())
         .expect_err("it ends");
     assert!(
         matches!(&error, Error::Gone { status, said, .. } if status == "exit status: 3" && said.contains("over")),
@@ -211,7 +200,7 @@ fn a_program_that_ends_or_never_counts_is_no_case_for_slices() {
     );
     let mut silent = slices(&folder, "echo 5 >{dir}/{arm}; exec sleep 60");
     silent.plan.patience = Duration::from_millis(200);
-    let error = silent.start_next(None, 0.5).expect_err("it stands still").to_string();
+    let error = silent.start_next(0.5, &()).expect_err("it stands still").to_string();
     assert!(error.contains("did not go up"), "{error}");
     std::fs::remove_dir_all(folder).expect("removed");
 }

@@ -19,7 +19,7 @@ const MOST: f64 = 1e6;
 /// in seconds.
 pub fn of(arms: &[Arm], wanted: &Wanted, block_seconds: f64, smallest: f64, times: &[f64]) -> Option<Forecast> {
     let [reference, arm, ..] = arms else { return None };
-    let triples = judge::triples(reference, arm, wanted);
+    let triples = judge::triples(reference, arm, &|run| judge::score(run, wanted));
     let half = half(&triples)?;
     let blocks = triples.len() as f64;
     // Intervals shrink with the root of the number of blocks.

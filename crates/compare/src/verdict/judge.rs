@@ -50,10 +50,9 @@ fn noise(control: &Control) -> f64 {
 
 /// The two runs of the reference in each block. Its interval is that of one question: nothing ends for it.
 fn control(reference: &Arm, wanted: &Wanted, per_start: u32) -> Control {
-    let references = references(reference, wanted).into_iter();
-    let own = references.map(|(block, (first, second))| (block, [second, first]));
-    let blocks: Vec<Block> = by_start(own, per_start)
-        .map(|[own, peer]| Block { own, peers: vec![peer] })
+    let references = references(reference, &|run| score(run, wanted)).into_iter();
+    let blocks: Vec<Block> = by_start(references, per_start)
+        .map(|[peer, own]| Block { own, peers: vec![peer] })
         .collect();
     let interval = paired::interval(&blocks, paired::REJECTED);
     let [ratio, low, high] = ratios(interval);
@@ -92,34 +91,37 @@ fn by_start<const N: usize>(
     })
 }
 
-/// Logarithm of a metric, so that more is better; `None` where the run does not count or lacks it, or it is no positive number.
-fn score(run: &Run, wanted: &Wanted) -> Option<f64> {
+/// Logarithm of a metric, so that more is better; `None` where the run lacks it, or it is no positive number.
+pub(crate) fn score(run: &Run, wanted: &Wanted) -> Option<f64> {
     let value = run.metrics.get(&wanted.name).copied()?;
     let sign = if wanted.higher { 1.0 } else { -1.0 };
-    (run.left_out.is_none() && value > 0.0 && value.is_finite()).then(|| sign * value.ln())
+    (value > 0.0 && value.is_finite()).then(|| sign * value.ln())
 }
 
-/// Both scores of the reference in each block that has both.
-fn references(reference: &Arm, wanted: &Wanted) -> BTreeMap<u32, (f64, f64)> {
+/// What a run is held against another by.
+type Score<'a> = &'a dyn Fn(&Run) -> Option<f64>;
+
+/// Both scores of the reference in each block that has both, of runs that count.
+fn references(reference: &Arm, score: Score<'_>) -> BTreeMap<u32, [f64; 2]> {
     let of = |again: bool| -> BTreeMap<u32, f64> {
-        let runs = reference.runs.iter().filter(|run| run.again == again);
-        runs.filter_map(|run| Some((run.block, score(run, wanted)?))).collect()
+        let runs = reference.counted().filter(|run| run.again == again);
+        runs.filter_map(|run| Some((run.block, score(run)?))).collect()
     };
     let second = of(true);
     let first = of(false).into_iter();
     first
-        .filter_map(|(block, first)| Some((block, (first, *second.get(&block)?))))
+        .filter_map(|(block, first)| Some((block, [first, *second.get(&block)?])))
         .collect()
 }
 
-/// The scores of an arm and of both runs of the reference in each block that has all three.
-pub(crate) fn triples(reference: &Arm, arm: &Arm, wanted: &Wanted) -> Vec<(u32, [f64; 3])> {
-    let references = references(reference, wanted);
+/// The scores of an arm and of both runs of the reference in each block that has all three, of runs that count.
+pub(crate) fn triples(reference: &Arm, arm: &Arm, score: Score<'_>) -> Vec<(u32, [f64; 3])> {
+    let references = references(reference, score);
     let of = |run: &Run| {
-        let &(first, second) = references.get(&run.block)?;
-        Some((run.block, [score(run, wanted)?, first, second]))
+        let &[first, second] = references.get(&run.block)?;
+        Some((run.block, [score(run)?, first, second]))
     };
-    arm.runs.iter().filter_map(of).collect()
+    arm.counted().filter_map(of).collect()
 }
 
 /// One arm's runs with both runs of the reference as peers, block by block.
@@ -138,13 +140,8 @@ struct Compared<'a> {
 
 impl<'a> Compared<'a> {
     fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64, rules: Rules) -> Self {
-        let scores = triples(reference, arm, wanted).into_iter();
-        let blocks: Vec<Block> = by_start(scores, rules.per_start)
-            .map(|[own, first, second]| Block {
-                own,
-                peers: vec![first, second],
-            })
-            .collect();
+        let scores = triples(reference, arm, &|run| score(run, wanted)).into_iter();
+        let blocks: Vec<Block> = by_start(scores, rules.per_start).map(Block::of).collect();
         let reference_took_effect = reference.took_effect == Reading::Known(true);
         let is_asked =
             reference_took_effect && arm.took_effect == Reading::Known(true) && blocks.len() >= LEAST as usize;

@@ -27,6 +27,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// A run of an arm, and both of the reference.
+    pub(crate) fn of([own, first, second]: [f64; 3]) -> Self {
+        let peers = vec![first, second];
+        Self { own, peers }
+    }
+
     /// All scores, as if the run had done worse by so much.
     fn all(&self, shift: f64) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(self.own - shift).chain(self.peers.iter().copied())

@@ -4,11 +4,11 @@
 //! So the same arm may lose in a short run and win in a long one.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use model::Reading;
 use model::compare::{Arm, Compare, Difference, Even, Method, Metric, Parts, Run};
 
+use crate::judge;
 use crate::paired::{self, Block};
 
 /// A part that is smaller than this share of the other explains nothing.
@@ -62,18 +62,8 @@ impl Compared<'_> {
 
     /// One run of the arm in each block beside both of the reference, as scored.
     fn blocks(&self, score: &dyn Fn(&Run) -> Option<f64>) -> Vec<Block> {
-        let mut peers: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for run in self.reference.counted() {
-            peers.entry(run.block).or_default().extend(score(run));
-        }
-        let block = |run: &Run| {
-            let peers = peers.get(&run.block).filter(|peers| peers.len() == 2)?;
-            Some(Block {
-                own: score(run)?,
-                peers: peers.clone(),
-            })
-        };
-        self.arm.counted().filter_map(block).collect()
+        let triples = judge::triples(self.reference, self.arm, score).into_iter();
+        triples.map(|(_, scores)| Block::of(scores)).collect()
     }
 
     fn difference(&self, score: &dyn Fn(&Run) -> Option<f64>) -> Option<Difference> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::compare::{Compare, Design, Judged, Metric};
+use model::compare::{Compare, Judged, Metric};
 
 use crate::judge::{self, Rules};
 use crate::metric::Wanted;
@@ -92,9 +92,7 @@ fn is_same(a: f64, b: f64) -> bool {
 
 /// Every arm once in every block that was finished, the reference twice, and each run in a turn of its own.
 fn adds_up(compare: &Compare) -> Result<(), String> {
-    let Design {
-        alpha, smallest_effect, ..
-    } = compare.design;
+    let (alpha, smallest_effect) = (compare.design.alpha, compare.design.smallest_effect);
     if ![alpha, smallest_effect].iter().all(|share| (0.0..=1.0).contains(share)) {
         return Err(format!(
             "expected an error rate (alpha) and a smallest effect of 0 to 1, got {alpha} and {smallest_effect}"
@@ -103,32 +101,23 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
     let blocks = compare.design.blocks.saturating_mul(compare.design.per_start.max(1));
     let mut turns = BTreeSet::new();
     for (at, arm) in compare.arms.iter().enumerate() {
+        let refused = |why: String| Err(format!("the arm {} {why}", arm.name));
         let slots: BTreeSet<(u32, bool)> = arm.runs.iter().map(|run| (run.block, run.again)).collect();
         if slots.len() < arm.runs.len() {
-            return Err(format!(
-                "the arm {} has two runs in the same place of a block",
-                arm.name
-            ));
+            return refused("has two runs in the same place of a block".to_owned());
         }
         let per_block: &[bool] = if at == 0 { &[false, true] } else { &[false] };
         let is_there = |block: u32| per_block.iter().all(|again| slots.contains(&(block, *again)));
         let missing = (0..blocks).find(|block| !is_there(*block));
         if let Some(block) = missing {
-            return Err(format!(
-                "the arm {} lacks a run in block {} of {blocks}",
-                arm.name,
-                block + 1
-            ));
+            return refused(format!("lacks a run in block {} of {blocks}", block + 1));
         }
         if let Some(run) = arm.runs.iter().find(|run| !turns.insert(run.turn)) {
             return Err(format!("two runs have turn {}", run.turn + 1));
         }
-        if let Some(name) = arm
-            .runs
-            .iter()
-            .find_map(|run| run.metrics.iter().find(|(_, value)| !value.is_finite()))
-        {
-            return Err(format!("the arm {} has a run whose {} is no number", arm.name, name.0));
+        let mut metrics = arm.runs.iter().flat_map(|run| &run.metrics);
+        if let Some((name, _)) = metrics.find(|(_, value)| !value.is_finite()) {
+            return refused(format!("has a run whose {name} is no number"));
         }
     }
     Ok(())

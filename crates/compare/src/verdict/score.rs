@@ -100,7 +100,8 @@ mod tests {
     /// The times of a process whose only thread was on a CPU for so long.
     fn times(nanoseconds: u64) -> Times {
         let mut machine = Tree::default();
-        machine = machine.file("/proc/7/task/7/schedstat", format!("{nanoseconds} 0 0\n"));
+        machine = machine.file("/proc/7/task/7/comm", "made\n");
+        machine = machine.file("/proc/7/schedstat", format!("{nanoseconds} 0 0\n"));
         Threads::All
             .times(&Source::from_tree("made", machine), 7)
             .expect("there")

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::Once;
 
 use compare::preload::{Armed, Layout, Report, library};
+use model::{Bytes, PageKind};
 
 /// The LD_PRELOAD library and the variables that load it.
 pub(crate) fn armed(layout: &str) -> Armed {
@@ -33,8 +34,9 @@ pub(crate) fn run(command: &mut Command, layout: &str) -> (Output, Report) {
     (output, armed.report().expect("counts"))
 }
 
-pub(crate) fn calls(report: &Report, hook: &str) -> u64 {
-    report.hooks.get(hook).copied().unwrap_or(0)
+/// Bytes that were given this kind.
+pub(crate) fn bytes(report: &Report, kind: PageKind) -> Bytes {
+    report.served.get(&kind).map_or(Bytes(0), |tally| tally.bytes)
 }
 
 pub(crate) use testing::{missing, skipped};

@@ -16,13 +16,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::R
     let form = session.form::<Collapse>()?;
     let snapshot = Snapshot::take(&session.source);
     let page = snapshot.pmd_page().into_result();
-    let page = page.context("this kernel has no transparent huge pages to collapse into")?;
+    page.context("this kernel has no transparent huge pages to collapse into")?;
     let spec = Spec {
         pid: args.pid,
         span: args.range.clone(),
         used: f64::from(args.used) / 100.0,
         budget: args.budget,
-        page,
     };
     stop::on_signals()?;
     let mut progress = session.ui.progress();

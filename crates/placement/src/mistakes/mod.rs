@@ -31,7 +31,8 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
             scene.look_again(source);
         }
     }
-    scene.note_shared();
+    // Threads that share a CPU use it, though none of them is busy.
+    scene.note_used(|thread| thread.is_runnable);
     let wanted: Option<BTreeSet<u32>> = only.map(|pid| tree::of(source, pid).pids.into_iter().collect());
     scene.read_memory(source, wanted.as_ref());
     let is_wanted = |pid: u32| wanted.as_ref().is_none_or(|wanted| wanted.contains(&pid));

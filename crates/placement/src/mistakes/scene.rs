@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use host::processes::Stat;
 use host::snapshot::Topology;
 use host::threads::{Look, Seen, times};
 use host::{CpuList, Membership, Snapshot, Source};
@@ -72,7 +73,7 @@ impl Scene {
         if let Some(look) = Look::read(source) {
             scene.recall(&look);
         }
-        scene.note_used();
+        scene.note_used(Thread::is_busy);
         scene
     }
 
@@ -95,26 +96,14 @@ impl Scene {
                 thread.look_again(source, process.pid, passed);
             }
         }
-        self.note_used();
+        self.note_used(Thread::is_busy);
     }
 
-    fn note_used(&mut self) {
-        let busy = self
-            .processes
-            .iter()
-            .flat_map(|process| &process.threads)
-            .filter(|thread| thread.is_busy());
-        self.used.extend(busy.filter_map(|thread| thread.cpu));
-    }
-
-    /// CPUs whose threads share them are used too, though none of the threads is busy.
-    pub(crate) fn note_shared(&mut self) {
+    /// CPUs of such threads are used.
+    pub(crate) fn note_used(&mut self, uses: fn(&Thread) -> bool) {
         let threads = self.processes.iter().flat_map(|process| &process.threads);
-        let shared: Vec<u32> = threads
-            .filter(|thread| thread.is_runnable)
-            .filter_map(|thread| thread.cpu)
-            .collect();
-        self.used.extend(shared);
+        let using = threads.filter(|thread| uses(thread));
+        self.used.extend(using.filter_map(|thread| thread.cpu));
     }
 
     /// The memory of those that are pinned, busy, or virtual machines: to read it takes time.
@@ -222,7 +211,8 @@ impl Cpuset {
 
 impl Thread {
     fn read(source: &Source, pid: u32, tid: u32) -> Option<Self> {
-        let seen = poll::thread(source, pid, tid)?;
+        let stat = Stat::of_thread(source, pid, tid)?;
+        let is_runnable = stat.state() == Some('R');
         let status = source
             .text(&format!("/proc/{pid}/task/{tid}/status"))
             .into_result()
@@ -232,11 +222,11 @@ impl Thread {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:")?.parse().ok());
         Some(Self {
             tid,
-            name: seen.name,
+            name: stat.name().to_owned(),
             allowed,
-            cpu: Some(seen.cpu),
-            is_runnable: seen.state == 'R',
-            busy: (!source.is_live()).then_some(seen.state == 'R'),
+            cpu: stat.processor(),
+            is_runnable,
+            busy: (!source.is_live()).then_some(is_runnable),
             ran: times(source, pid, tid).map(|[ran, _]| ran),
         })
     }
@@ -256,9 +246,9 @@ impl Thread {
         self.ran = ran;
         self.busy = Some(self.busy.unwrap_or(true) && is_busy);
         if is_busy || self.is_runnable {
-            let seen = poll::thread(source, pid, self.tid);
-            self.cpu = self.cpu.filter(|_| self.cpu == seen.as_ref().map(|seen| seen.cpu));
-            self.is_runnable &= seen.is_some_and(|seen| seen.state == 'R');
+            let stat = Stat::of_thread(source, pid, self.tid);
+            self.cpu = self.cpu.filter(|_| self.cpu == stat.as_ref().and_then(Stat::processor));
+            self.is_runnable &= stat.is_some_and(|stat| stat.state() == Some('R'));
         }
     }
 

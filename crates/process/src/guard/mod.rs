@@ -10,7 +10,6 @@
 mod tests;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -44,7 +43,7 @@ const FREE: i32 = 0;
 const TAKEN: i32 = i32::MIN;
 
 /// A process or group to end, in memory that the guardian shares: as `kill` takes it, a process, or the group of minus that number.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Slot {
     target: AtomicI32,
     /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
@@ -87,13 +86,8 @@ pub(crate) fn mark() -> &'static (OsString, OsString) {
 }
 
 /// A slot of the guardian's; it is free again when this is dropped.
+#[derive(Debug)]
 pub(crate) struct Place(&'static Slot);
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({})", self.0.target.load(Ordering::Relaxed))
-    }
-}
 
 impl Place {
     /// A free one, with a guardian that lives.

@@ -8,10 +8,9 @@ mod syscall;
 mod tests;
 mod unused;
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, OsString};
 use std::io;
 use std::os::fd::RawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use rustix::fs::Mode;
@@ -47,40 +46,18 @@ pub struct ShutIn {
     pub accounts: Option<PathBuf>,
 }
 
-/// The same as the child needs it, which allocates nothing.
-pub(crate) struct Prepared<'a> {
-    user: Option<User>,
-    directory: CString,
-    accounts: Option<CString>,
-    inherited: &'a [RawFd],
-}
-
 impl ShutIn {
-    /// # Errors
-    /// A NUL byte in a path.
-    pub(crate) fn prepared<'a>(&self, inherited: &'a [RawFd]) -> io::Result<Prepared<'a>> {
-        let text = |path: &PathBuf| CString::new(path.as_os_str().as_bytes());
-        Ok(Prepared {
-            user: self.user,
-            directory: text(&self.directory)?,
-            accounts: self.accounts.as_ref().map(text).transpose()?,
-            inherited,
-        })
-    }
-}
-
-impl Prepared<'_> {
     /// In the child, whose files are its own by now: gives up all else. The user comes last but for what only that user can do.
-    pub(crate) fn enter(&self) -> io::Result<()> {
+    pub(crate) fn enter(&self, inherited: &[RawFd]) -> io::Result<()> {
         umask(Mode::from_raw_mode(0o077));
         limit(Resource::Core, 0, 0)?;
-        syscall::keep_only_standard_files(self.inherited)?;
+        syscall::keep_only_standard_files(inherited)?;
         if let Some(user) = self.user {
             self.become_user(user)?;
         }
         syscall::join_new_session_keyring()?;
         set_no_new_privs(true)?;
-        Ok(chdir(self.directory.as_c_str())?)
+        Ok(chdir(&self.directory)?)
     }
 
     fn become_user(&self, user: User) -> io::Result<()> {

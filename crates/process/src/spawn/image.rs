@@ -16,9 +16,6 @@ const USUAL_PATH: &str = "/bin:/usr/bin";
 /// The variables of this process, which nothing changes.
 static OWN: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
-/// Bytes in which the variables of most programs have room.
-const ROOM: usize = 8 << 10;
-
 /// What `execve` takes.
 pub(crate) struct Image {
     pub(crate) file: CString,
@@ -26,9 +23,9 @@ pub(crate) struct Image {
     pub(crate) variables: Texts,
 }
 
-/// Texts one behind the other, and where they are, with a null at the end.
+/// Texts, and where they are, with a null at the end.
 pub(crate) struct Texts {
-    _bytes: Vec<u8>,
+    _texts: Vec<CString>,
     places: Vec<*const c_char>,
 }
 
@@ -36,7 +33,7 @@ impl Image {
     /// # Errors
     /// That there is no such program, or a NUL byte in a text.
     pub(super) fn of(order: &Order<'_>, mark: Option<&(OsString, OsString)>) -> io::Result<Self> {
-        let words = Texts::of(order.words.iter().map(|word| [word.as_bytes()]))?;
+        let words = Texts::of(order.words.iter().map(|word| word.as_bytes().to_vec()))?;
         let more: Vec<&(OsString, OsString)> = order.env.iter().chain(mark).collect();
         // Of several of one name the last holds. There are few, and those of this process come before them.
         let is_last = |name: &OsString, after: &[&(OsString, OsString)]| !after.iter().any(|(other, _)| other == name);
@@ -58,10 +55,10 @@ impl Image {
             .iter()
             .find(|(name, _)| name == "PATH")
             .map(|(_, path)| path.as_os_str());
-        let file = file(name, path)?;
+        let file = find(name, path)?;
         let pairs = set
             .iter()
-            .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()]);
+            .map(|(name, value)| [name.as_bytes(), value.as_bytes()].join(&b'='));
         Ok(Self {
             file: CString::new(file.into_os_string().into_vec())?,
             words,
@@ -71,20 +68,12 @@ impl Image {
 }
 
 impl Texts {
-    fn of<'t, const PARTS: usize>(texts: impl Iterator<Item = [&'t [u8]; PARTS]>) -> io::Result<Self> {
-        let (mut bytes, mut begins) = (Vec::with_capacity(ROOM), Vec::with_capacity(ROOM / 64));
-        for parts in texts {
-            if parts.iter().any(|part| part.contains(&0)) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is a NUL byte in it"));
-            }
-            begins.push(bytes.len());
-            parts.iter().for_each(|part| bytes.extend_from_slice(part));
-            bytes.push(0);
-        }
-        let places = begins.iter().map(|&begin| bytes[begin..].as_ptr().cast());
+    fn of(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Self> {
+        let texts: Vec<CString> = texts.map(CString::new).collect::<Result<_, _>>()?;
+        let places = texts.iter().map(|text| text.as_ptr());
         Ok(Self {
             places: places.chain([ptr::null()]).collect(),
-            _bytes: bytes,
+            _texts: texts,
         })
     }
 
@@ -95,7 +84,10 @@ impl Texts {
 }
 
 /// Where a program of that name is; a name with a slash is where it is.
-fn file(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
+///
+/// # Errors
+/// That there is no file of that name.
+pub fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Ok(name.into());
     }

@@ -21,10 +21,10 @@ use rustix::thread::CpuSet;
 use crate::cgroup::Cgroup;
 use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
-use crate::rights::Prepared;
 use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
+pub use image::find;
 pub use order::{Bound, Order, Output, ThpSwitch};
 
 /// Nodes that fit a mask here.
@@ -125,8 +125,6 @@ impl Order<'_> {
     ) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
         let image = Image::of(self, is_marked.then(mark)).map_err(|error| Step::Program.failed(error))?;
-        let shut_in = self.shut_in.map(|shut_in| shut_in.prepared(self.inherited));
-        let shut_in = shut_in.transpose().map_err(|error| Step::Rights.failed(error))?;
         let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let files = [input.as_fd(), outputs.output.as_fd(), outputs.errors.as_fd()];
         if !self.events.is_empty() {
@@ -140,7 +138,7 @@ impl Order<'_> {
             let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
             let _switched = Switched::to(self.thp).map_err(|error| Step::Switch.failed(error))?;
             let mut life = || {
-                let ready = self.set_up(&place, parent, files, shut_in.as_ref(), &mut left);
+                let ready = self.set_up(&place, parent, files, &mut left);
                 left.failure = Some(ready.map_or_else(|failure| failure, |()| left.execute(&image)));
             };
             vfork(&mut stack, &mut life, &mut cgroup)
@@ -161,16 +159,9 @@ impl Order<'_> {
         })
     }
 
-    fn set_up(
-        &self,
-        place: &Place,
-        parent: Pid,
-        files: [BorrowedFd<'_>; 3],
-        shut_in: Option<&Prepared<'_>>,
-        left: &mut Left,
-    ) -> Result<(), Failure> {
+    fn set_up(&self, place: &Place, parent: Pid, files: [BorrowedFd<'_>; 3], left: &mut Left) -> Result<(), Failure> {
         tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
-        let group = match shut_in {
+        let group = match self.shut_in {
             // Of its own session it leads the only group: it has no terminal, and cannot get this one's.
             Some(_) => rustix::process::setsid().map(drop),
             None => rustix::process::setpgid(None, None),
@@ -193,8 +184,10 @@ impl Order<'_> {
             residency: (!self.places.is_empty()).then(|| Residency::from_exec(self.places)),
         };
         take_files(files).map_err(|error| Step::Files.failed(error))?;
-        if let Some(shut_in) = shut_in {
-            shut_in.enter().map_err(|error| Step::Rights.failed(error))?;
+        if let Some(shut_in) = self.shut_in {
+            shut_in
+                .enter(self.inherited)
+                .map_err(|error| Step::Rights.failed(error))?;
             // A new user clears it.
             tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
         }

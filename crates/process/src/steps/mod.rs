@@ -14,7 +14,6 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 pub use self::operands::Touch;
-use self::others::Others;
 use self::taken::Taken;
 pub use self::taken::{Bound, Window};
 use super::handles::by_number;
@@ -25,7 +24,7 @@ use super::handles::by_number;
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.
 pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) -> io::Result<Window> {
     // Let go after the stepped one.
-    let mut others = Others::stop(process, thread);
+    let mut others = others::stop(process, thread);
     let _pinned = Pinned::together(thread);
     let mut window = Window::default();
     let mut taken = Taken::ask(process, thread)?;
@@ -33,7 +32,7 @@ pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) 
         let stepped = taken.step(bound, stop, &mut window);
         if !taken.is_stopped {
             // The call of the kernel in which it is may wait for them.
-            others.let_go();
+            others.clear();
         }
         stepped?;
     }

@@ -14,32 +14,19 @@ use crate::tree;
 const TIMEOUT: Duration = Duration::from_millis(100);
 const POLL_PERIOD: Duration = Duration::from_micros(200);
 
-/// They go on when this is dropped.
-pub(super) struct Others {
-    /// The first thread last: it is not gone before the others are.
-    taken: Vec<Taken>,
-}
-
-impl Others {
-    /// Stops all threads of a process but one. Those that cannot be traced go on.
-    pub(super) fn stop(process: u32, thread: u32) -> Self {
-        let mut threads = tree::tasks(&Source::live(), process);
-        threads.retain(|&other| other != thread);
-        threads.sort_by_key(|&other| other == process);
-        let mut taken: Vec<Taken> = threads
-            .into_iter()
-            .filter_map(|other| Taken::ask(process, other).ok())
-            .collect();
-        let until = Instant::now() + TIMEOUT;
-        for one in &mut taken {
-            while !one.is_still().unwrap_or(true) && Instant::now() < until {
-                thread::sleep(POLL_PERIOD);
-            }
+/// Stops all threads of a process but one, until what this gives is dropped. Those that cannot be traced go on.
+pub(super) fn stop(process: u32, thread: u32) -> Vec<Taken> {
+    let mut threads = tree::tasks(&Source::live(), process);
+    threads.retain(|&other| other != thread);
+    // The first thread last: it is not gone before the others are.
+    threads.sort_by_key(|&other| other == process);
+    let taken = threads.into_iter().filter_map(|other| Taken::ask(process, other).ok());
+    let mut taken: Vec<Taken> = taken.collect();
+    let until = Instant::now() + TIMEOUT;
+    for one in &mut taken {
+        while !one.is_still().unwrap_or(true) && Instant::now() < until {
+            thread::sleep(POLL_PERIOD);
         }
-        Self { taken }
     }
-
-    pub(super) fn let_go(&mut self) {
-        self.taken.clear();
-    }
+    taken
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use model::{Bytes, PageKind};
-use preload_abi::{Kind, MAGIC, MOST_POOLS, MOST_RULES, WORDS, at};
+use preload_abi::{Kind, MAGIC, MOST_RULES, WORDS, at};
 
 /// `thp`, `hugetlb-2M,min=16M`, `base,0-512M=hugetlb-2M,1G-=thp`: a kind for all, or for all that no rule names; the smallest
 /// region that is looked at; rules.
@@ -90,15 +90,6 @@ impl Layout {
                 &format!("at most {MOST_RULES} rules fit"),
             ));
         }
-        let mut pools: Vec<Bytes> = self.kinds().filter_map(PageKind::pool).collect();
-        pools.sort_unstable();
-        pools.dedup();
-        if pools.len() > MOST_POOLS {
-            return Err(fail(
-                &pools.len().to_string(),
-                &format!("at most {MOST_POOLS} sizes of hugetlb pages fit"),
-            ));
-        }
         Ok(self)
     }
 
@@ -128,15 +119,7 @@ impl Layout {
 
 /// As the library knows it, if it can order it.
 fn to_abi(kind: PageKind) -> Option<Kind> {
-    match kind {
-        PageKind::Base => Some(Kind::Base),
-        PageKind::Thp => Some(Kind::Thp),
-        PageKind::Mthp(_) => None,
-        PageKind::Hugetlb(size) if size.0.is_power_of_two() => {
-            Kind::from_word(u64::from(size.0.ilog2())).filter(|kind| matches!(kind, Kind::Hugetlb(_)))
-        }
-        PageKind::Hugetlb(_) => None,
-    }
+    Kind::ALL.into_iter().find(|known| from_abi(*known) == kind)
 }
 
 /// As everybody else knows it.
@@ -144,7 +127,8 @@ pub(super) fn from_abi(kind: Kind) -> PageKind {
     match kind {
         Kind::Base => PageKind::Base,
         Kind::Thp => PageKind::Thp,
-        Kind::Hugetlb(shift) => PageKind::Hugetlb(Bytes(1 << shift)),
+        Kind::Pool2M => PageKind::HUGETLB_2M,
+        Kind::Pool1G => PageKind::HUGETLB_1G,
     }
 }
 

@@ -42,10 +42,7 @@ fn what_cannot_be_ordered_is_refused_and_names_the_part() {
         ("base,0-16=thp", "`0-16=thp`"),
         ("base,0-2G=thp,1G-3G=base", "`1G-3G=base`"),
         ("base,min=2", "`min=2`"),
-        (
-            "base,0-1G=hugetlb-64K,1G-2G=hugetlb-2M,2G-3G=hugetlb-32M,3G-4G=hugetlb-512M,4G-=hugetlb-1G",
-            "`5`",
-        ),
+        ("base,0-1G=hugetlb-64K", "`hugetlb-64K`"),
     ] {
         let error = text.parse::<Layout>().expect_err(text).to_string();
         assert!(
@@ -70,10 +67,7 @@ fn rules_stand_in_the_page_in_ascending_order() {
     let words = layout("base,1G-=thp,0-512M=hugetlb-2M").words(7);
     assert_eq!(words[at::NONCE], 7);
     assert_eq!(words[at::RULE_COUNT], 2);
-    assert_eq!(
-        words[at::RULES..at::RULES + 6],
-        [0, 512 << 20, 21, 1 << 30, u64::MAX, 1]
-    );
+    assert_eq!(words[at::RULES..at::RULES + 6], [0, 512 << 20, 2, 1 << 30, u64::MAX, 1]);
 }
 
 fn fixed() -> ProptestConfig {

@@ -24,6 +24,7 @@ use preload_abi::{BYTES, VARIABLE, WORDS};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
 
+use super::variables::added;
 pub use layout::{Layout, Rule};
 pub use report::{Report, Tally};
 
@@ -75,21 +76,14 @@ impl Armed {
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
         let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
         let page = file.map_err(|error| not_made("a page for the preload library's counts", &error))?;
-        let own = std::process::id();
+        let (own, fd) = (std::process::id(), page.as_raw_fd());
         // Behind those that are preloaded anyway, so that their memory calls go through it as well.
-        let behind = |name: &str, own: &OsStr| {
-            let mut list = given(name).filter(|list| !list.is_empty()).unwrap_or_default();
-            if !list.is_empty() {
-                list.push(":");
-            }
-            list.push(own);
-            (name.into(), list)
-        };
+        let behind = |name: &str, own: &OsStr| (name.into(), added(given(name), ":", own));
         let env = vec![
             behind("LD_PRELOAD", &names),
             // A program with AddressSanitizer ends where its runtime is not the first library.
             behind("ASAN_OPTIONS", OsStr::new("verify_asan_link_order=0")),
-            (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
+            (VARIABLE.into(), format!("{fd}:{nonce}:/proc/{own}/fd/{fd}").into()),
         ];
         Ok(Self {
             env,

@@ -104,9 +104,9 @@ fn what_was_typed_or_begun_stands_unless_it_makes_no_sense() {
     let counter = "--metric ops=([0-9]+)";
     for (design, method) in [("runs", Method::Runs), ("slices", Method::Slices)] {
         let args = chosen(&format!("--design {design} {counter}"), None).expect("a design");
-        assert_eq!((args.method, args.is_asked), (method, true));
+        assert_eq!((args.method, args.is_asked()), (method, true));
         let begun = chosen(counter, Some(method)).expect("a design");
-        assert_eq!((begun.method, begun.is_asked), (method, true));
+        assert_eq!((begun.method, begun.is_asked()), (method, true));
         assert_eq!(begun.reason, Because::Resumed);
     }
     for (options, why) in [

@@ -30,7 +30,7 @@ use crate::trusted::to_be_run;
 use crate::ui::{Outcome, Ui};
 
 /// How a shell ends that does not find the command.
-const NOT_FOUND: &str = " 127";
+const NOT_FOUND: &str = "the program ended with exit status: 127";
 /// Blocks of a program compared with itself, if the time is enough: how far runs lie apart is known to a tenth or so.
 const PILOT: u32 = 36;
 
@@ -121,7 +121,7 @@ fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
         }
         Error::Interrupted => Ok(Outcome::Interrupted),
         Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
-        Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
+        Error::Failed { ref what, .. } if what.contains(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
             "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
             args.commands.join(" ")
         )),

@@ -155,7 +155,7 @@ pub(super) fn warnings(page: &Page) -> Vec<Warning> {
 /// The arm without which the others can be compared: one on pages of a pool whose program did not start or end well, as a database that
 /// insists on pages that the machine lacks.
 fn dispensable(error: &Error, arms: &[String]) -> Option<PageKind> {
-    let (Error::Failed { arm, .. } | Error::Server { arm, .. }) = error else {
+    let Error::Failed { arm, .. } = error else {
         return None;
     };
     let kind: PageKind = arm.parse().ok()?;
@@ -191,7 +191,7 @@ mod tests {
     fn an_arm_on_pool_pages_that_does_not_start_is_left_out_and_no_other_is() {
         let arms = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let all = arms(&["base", "hugetlb-2M", "hugetlb-1G"]);
-        let of = |arm: &str| Error::Server {
+        let of = |arm: &str| Error::Failed {
             arm: arm.to_owned(),
             what: "it ended".to_owned(),
             said: String::new(),
