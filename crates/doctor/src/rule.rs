@@ -80,19 +80,6 @@ impl Checks {
     }
 }
 
-/// What came out of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict<F = Draft> {
-    /// It found something, once or several times.
-    Found(Vec<F>),
-    /// It was applied, and found nothing.
-    Clear,
-    /// It was applied in part: what it found there, and what could not be read.
-    Partly(Vec<F>, NotJudged),
-    /// Something could not be read, and without it there is no answer.
-    NotJudged(NotJudged),
-}
-
 /// What a check returns: findings (none is clear), or why it could not be applied.
 pub(super) type Answer = Result<Vec<Case>, Reason>;
 
@@ -105,55 +92,36 @@ pub(super) struct Reason {
 }
 
 impl Rule {
-    /// Applies the rule. Its fixes still have to be held against the machine, with those of all other rules.
-    pub(super) fn draft(&self, evidence: &Evidence) -> Verdict {
-        let machine = evidence.has_machine.then(|| self.on_machine(evidence));
-        let has_files = evidence.files.has_any();
-        let files = self.checks.files.filter(|_| has_files);
-        let files = files.map(|(kinds, check)| self.in_files(evidence, kinds, check));
-        match (machine, files) {
-            (Some(machine), Some(files)) => machine.and(files),
-            (Some(verdict), None) | (None, Some(verdict)) => verdict,
-            (None, None) => self.not_judged("only a running machine shows it"),
-        }
-    }
-
-    fn on_machine(&self, evidence: &Evidence) -> Verdict {
-        match self.checks.machine {
-            Some(check) => self.verdict(check(evidence)),
-            None => self.not_judged("only a file shows it, and none of its kind was given (doctor --file)"),
-        }
-    }
-
-    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict {
-        if kinds.iter().any(|kind| evidence.files.has(*kind)) {
-            return self.verdict(check(evidence));
-        }
-        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        self.not_judged(&format!("{}{}", crate::NO_FILE, kinds.join(" or ")))
-    }
-
-    fn not_judged(&self, reason: &str) -> Verdict {
-        self.verdict(Err(reason.into()))
-    }
-
-    fn verdict(&self, answer: Answer) -> Verdict {
-        match answer {
-            Ok(cases) if cases.is_empty() => Verdict::Clear,
-            Ok(cases) => Verdict::Found(self.findings(cases)),
-            Err(Reason { text, elsewhere }) => {
-                let (id, reason) = (self.id.to_owned(), text);
-                let not_judged = NotJudged { id, reason };
-                match elsewhere {
-                    Some(cases) => Verdict::Partly(self.findings(cases), not_judged),
-                    None => Verdict::NotJudged(not_judged),
-                }
+    /// Applies the rule, and adds what could not be judged to a diagnosis. The fixes of what it finds still have to be held against the
+    /// machine, with those of all other rules.
+    pub(super) fn draft(&self, evidence: &Evidence, diagnosis: &mut Diagnosis) -> Vec<Draft> {
+        let cases = self.answer(evidence).unwrap_or_else(|Reason { text, elsewhere }| {
+            let not_judged = NotJudged {
+                id: self.id.to_owned(),
+                reason: text,
+            };
+            match elsewhere {
+                Some(_) => diagnosis.partly.push(not_judged),
+                None => diagnosis.not_judged.push(not_judged),
             }
-        }
+            elsewhere.unwrap_or_default()
+        });
+        cases.into_iter().map(|case| self.finding(case)).collect()
     }
 
-    fn findings(&self, cases: Vec<Case>) -> Vec<Draft> {
-        cases.into_iter().map(|case| self.finding(case)).collect()
+    fn answer(&self, evidence: &Evidence) -> Answer {
+        let of_machine = || match self.checks.machine {
+            Some(check) => check(evidence),
+            None => Err("only a file shows it, and none of its kind was given (doctor --file)".into()),
+        };
+        let machine = evidence.has_machine.then(of_machine);
+        let files = self.checks.files.filter(|_| evidence.files.has_any());
+        let files = files.map(|(kinds, check)| in_files(evidence, kinds, check));
+        match (machine, files) {
+            (Some(machine), Some(files)) => either(machine, files),
+            (Some(answer), None) | (None, Some(answer)) => answer,
+            (None, None) => Err("only a running machine shows it".into()),
+        }
     }
 
     fn finding(&self, case: Case) -> Draft {
@@ -176,41 +144,28 @@ impl Rule {
     }
 }
 
-impl<F> Verdict<F> {
-    /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
-    #[must_use]
-    pub(super) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Found(mut findings), Self::Found(more)) => {
-                findings.extend(more);
-                Self::Found(findings)
-            }
-            (Self::Partly(mut findings, not), Self::Found(more))
-            | (Self::Found(more), Self::Partly(mut findings, not)) => {
-                findings.extend(more);
-                Self::Partly(findings, not)
-            }
-            (partly @ Self::Partly(..), _) | (_, partly @ Self::Partly(..)) => partly,
-            (found @ Self::Found(_), _) | (_, found @ Self::Found(_)) => found,
-            (Self::Clear, _) | (_, Self::Clear) => Self::Clear,
-            (not_judged, _) => not_judged,
-        }
+fn in_files(evidence: &Evidence, kinds: &[FileKind], check: Check) -> Answer {
+    if kinds.iter().any(|kind| evidence.files.has(*kind)) {
+        return check(evidence);
     }
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    Err(format!("{}{}", crate::NO_FILE, kinds.join(" or ")).into())
+}
 
-    /// Adds what could not be judged to a diagnosis, and gives what was found.
-    pub(super) fn enter(self, diagnosis: &mut Diagnosis) -> Vec<F> {
-        match self {
-            Self::Found(findings) => findings,
-            Self::Clear => Vec::new(),
-            Self::Partly(findings, not) => {
-                diagnosis.partly.push(not);
-                findings
-            }
-            Self::NotJudged(not_judged) => {
-                diagnosis.not_judged.push(not_judged);
-                Vec::new()
-            }
+/// Two checks of one rule: what either finds counts, and one that could be applied is enough.
+fn either(one: Answer, other: Answer) -> Answer {
+    match (one, other) {
+        (Ok(mut cases), Ok(more)) => {
+            cases.extend(more);
+            Ok(cases)
         }
+        (Err(mut reason), other) | (other, Err(mut reason)) if reason.elsewhere.is_some() => {
+            let cases = reason.elsewhere.get_or_insert_default();
+            cases.extend(other.unwrap_or_default());
+            Err(reason)
+        }
+        (Ok(cases), Err(_)) | (Err(_), Ok(cases)) => Ok(cases),
+        (not_judged, Err(_)) => not_judged,
     }
 }
 

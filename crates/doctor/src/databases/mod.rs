@@ -7,13 +7,13 @@ use programs::config::given::FileKind;
 use programs::size::mysql::innodb;
 use programs::{Area, Kind, Limit, Program, Setting};
 
+use super::catalogue::Topic;
 use super::explain::is_chunk;
 use super::facts::{by_pool, default_size, each, filled, has, known, pages_for, programs, running, shown_in, sum};
 use super::kept::boot_fix;
 use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
-use super::topic::Topic;
 
 mod files;
 

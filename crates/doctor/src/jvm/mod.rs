@@ -9,8 +9,8 @@ mod transparent;
 #[cfg(test)]
 mod tests;
 
+use super::catalogue::Topic;
 use super::rule::Checks;
-use super::topic::Topic;
 
 pub(super) use pages::pool_pages;
 

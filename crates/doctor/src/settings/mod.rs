@@ -7,13 +7,13 @@ use programs::config::given::FileKind;
 use programs::config::{BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
+use super::catalogue::Topic;
 use super::demand::Room;
 use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
-use super::topic::Topic;
 
 mod keys;
 mod mounts;

@@ -3,9 +3,9 @@
 use model::Bytes;
 use programs::Evidence;
 
+use super::catalogue::Topic;
 use super::facts::{known, programs};
 use super::rule::{Answer, Case, Checks};
-use super::topic::Topic;
 
 #[cfg(test)]
 mod tests;
