@@ -3,14 +3,13 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::BootLine;
 use programs::config::given::FileKind;
-use programs::config::{Boot, Ignored, IgnoredWhy};
+use programs::config::{Boot, BootLine, Ignored, IgnoredWhy, Setting};
 
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use super::scripts;
 use super::size::named;
-use super::writers::{Writer, disagreement};
+use super::writers::{disagreement, of_boot, of_files};
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -83,9 +82,9 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     let files = &evidence.files;
     let at_boot = files.boot.iter().filter_map(|line| {
         let pages = line.boot.pages_of(room.default, Some(room.default))?;
-        Some(Writer::of_boot(&line.place, pages))
+        Some(of_boot(&line.place, pages))
     });
-    let writers: Vec<Writer> = at_boot.chain(Writer::of_files(&files.sysctl)).collect();
+    let writers: Vec<Setting> = at_boot.chain(of_files(&files.sysctl)).collect();
     let none = Boot::default();
     let boot = files.boot.last().map_or(&none, |line| &line.boot);
     let case = disagreement(evidence, &writers, boot, room.default).map(|case| match files.sysctl.number(name) {

@@ -70,12 +70,11 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0);
         Ok(Some(match meant.first() {
-            Some(first) => meant
+            Some((_, whose)) => meant
                 .iter()
-                .fold(case, |case, own| case.seen(&own.place, own.field, &own.value))
+                .fold(case, |case, (line, _)| case.seen_line(line))
                 .fix(format!(
-                    "start the program {}; if it falls back, see its own finding",
-                    first.whose
+                    "start the program {whose}; if it falls back, see its own finding"
                 )),
             None => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
         }))
@@ -92,7 +91,7 @@ fn is_in_vain(evidence: &Evidence, memory: Bytes) -> bool {
 /// Is it what the boot line asks for, and less than half of the memory? Then it is on purpose, for programs that start later.
 fn is_as_asked(evidence: &Evidence, pool: &Pool, memory: Bytes) -> bool {
     let asked = request(evidence, pool).ok().flatten();
-    let is_exact = asked.is_some_and(|asked| asked.place == "/proc/cmdline" && persistent(pool) == Ok(asked.pages));
+    let is_exact = asked.is_some_and(|(pages, line)| line.place == "/proc/cmdline" && persistent(pool) == Ok(pages));
     is_exact && total(evidence).is_ok_and(|total| memory.0 < total.0 / 2)
 }
 

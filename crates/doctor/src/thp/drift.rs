@@ -13,7 +13,7 @@ use crate::facts::{
 };
 use crate::kept::boot_again;
 use crate::links;
-use crate::pools::{Request, is_written, request, starves};
+use crate::pools::{is_written, request, starves};
 use crate::remedy::Remedy;
 use crate::rule::{Answer, Case, Reason};
 
@@ -127,13 +127,13 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
     }
     let size = pool.size.exact();
     Ok(match asked {
-        Some(Request { pages, place, .. }) if now > pages => Some(
+        Some((pages, line)) if now > pages => Some(
             Case::sure(format!(
                 "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))
             .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
-            .seen(place, "requested", pages)
+            .seen(line.place, "requested", pages)
             .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
         ),
         None if now > 0 && !is_for_enclaves(evidence, bytes(pool, now)) => Some(
