@@ -221,13 +221,13 @@ impl Shortage {
                 "{or}request {asked} pages of {size} or more{of_which}: {}",
                 self.way.ask(self.page, asked)
             );
-            return Remedy::new(text).need(Need::pool(self.page, asked));
+            return Remedy::new(text).need(Need::Pool(self.page, asked));
         };
         let more = self.need.saturating_sub(self.left);
         Remedy::new(format!(
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
-        .need(Need::pool(self.page, self.part.whole.saturating_add(more)))
+        .need(Need::Pool(self.page, self.part.whole.saturating_add(more)))
     }
 
     /// Does the pool come with the kernel's start?

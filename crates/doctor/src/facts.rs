@@ -1,5 +1,7 @@
 //! Facts that several rules need.
 
+use std::ops::Range;
+
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
@@ -163,9 +165,9 @@ pub(super) fn each_jvm(
     })
 }
 
-/// Where a mapping is, in hex.
-pub(super) fn range(area: &Area) -> String {
-    format!("{:x}-{:x}", area.range.start, area.range.end)
+/// Where memory is, in hex.
+pub(super) fn range(range: &Range<u64>) -> String {
+    format!("{:x}-{:x}", range.start, range.end)
 }
 
 /// The file that shows this mapping.

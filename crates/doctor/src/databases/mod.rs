@@ -112,7 +112,7 @@ fn fell_back_case(
         setting.map_or("try (default)", |setting| &setting.value),
     );
     let pages = pages_for(size, page);
-    let need = || Need::more(page, pages);
+    let need = || Need::More(page, pages);
     let pool = evidence.snapshot.pool(page).filter(|pool| pool.nr.known().is_some());
     // With enough spare pages a restart is all it takes.
     let spare = pool.and_then(Pool::available).filter(|spare| *spare < pages);
@@ -168,7 +168,7 @@ fn preempted(evidence: &Evidence) -> Answer {
         .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
         let page = default_page(evidence);
-        let need = Need::more(page, pages_for(segment.size(), page));
+        let need = Need::More(page, pages_for(segment.size(), page));
         Ok(Some(
             case.plan_with(need, format!("postgres:pid={}", program.pid()))
                 .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels")
@@ -303,7 +303,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool
         (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case.plan(goal),
         (Some(pages), Some(spare)) => {
             let more = pages.saturating_sub(own);
-            let need = || Need::more(page, more);
+            let need = || Need::More(page, more);
             case.plan_with(need(), goal)
                 .fix_with(need(), needs(more, page, spare))
                 .when(!is_barred, |case| case.raise(evidence, page, more))

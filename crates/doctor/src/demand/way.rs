@@ -74,7 +74,7 @@ impl Case {
         let Some((pool, _, all)) = raised.filter(|(_, has, all)| all > has) else {
             return self;
         };
-        let need = || Need::more(page, more);
+        let need = || Need::More(page, more);
         let command = format!("echo {all} > {}", pool_file(pool, "nr_hugepages"));
         self.fix_with(need(), command)
             .fix_with(need(), kept(evidence, page, all))

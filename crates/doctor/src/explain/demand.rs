@@ -238,18 +238,20 @@ pub(super) fn lowered(target: &Target) -> Option<Why> {
     Some(Why::Lowered { asked, granted })
 }
 
-/// Puts a limit in front of other reasons; it makes a restart alone none.
-pub(super) fn put_limit(why: &mut Vec<Why>, (needs, limits): &Limited) {
+/// Puts a limit of its control groups in front of other reasons; it makes a restart alone none.
+pub(super) fn put_limit(target: &Target, part: Option<&Part>, why: &mut Vec<Why>) -> Option<Limited> {
+    let (needs, limits) = limited(target, part, why)?;
     why.retain(|why| !matches!(why, Why::Restart { .. }));
     // What it does not ask for is no reason yet.
     let place = usize::from(matches!(why.first(), Some(Why::NotAsked { .. })));
     let least = limits.iter().min_by_key(|limit| limit.allows);
     let of_limit = |limit: &TooLow| Why::Limited {
-        needs: *needs,
+        needs,
         allows: limit.allows,
         file: limit.file.clone(),
     };
     why.splice(place..place, least.map(of_limit));
+    Some((needs, limits))
 }
 
 /// A heap that is a file takes pages as it grows.
@@ -265,7 +267,7 @@ pub(super) fn no_room_to_grow(target: &Target, page: Option<Bytes>, pools: &[Poo
 }
 
 /// The limits of its control groups that its pages are beyond, those that it has or those that it asks for.
-pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited> {
+fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited> {
     let asks = |why: &Why| !matches!(why, Why::HeapFile { .. });
     let part = part.filter(|part| part.hugetlb.is_some() || why.iter().any(asks))?;
     let has = part.hugetlb.map(|pages| Needs {

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::processes::{Ground, Reason, Sort, objects, why_base};
 use model::vms::Vm;
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, PageKind, Reading, Unread};
 use programs::size::mysql::innodb;
 use programs::{Area, Jvm, Kind, SharedMemory, Target};
 
 use super::heap::{Heap, counted, largest_heap};
-use super::pages::{needs, of_pool, range, unread};
 use super::{HugetlbPages, Needs, Part, PartKind, Why, heap_file};
-use crate::facts::pages_for;
+use crate::facts::{pages_for, range};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
@@ -35,22 +34,17 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         Err(why) => (kind == Some(Kind::Jvm)).then(|| unread(PartKind::JavaHeap, why.clone())),
     };
     let heap_file = java.filter(|heap| heap.is_file).map(|heap| &heap.areas[0].name);
-    let mut shared: Vec<Part> = Vec::new();
     let mut seen = BTreeSet::new();
-    for segment in target
-        .shared
-        .iter()
-        .filter(|segment| Some(&segment.area.name) != heap_file)
-    {
-        if seen.insert((&segment.area.device, segment.area.inode)) {
-            shared.push(shared_memory(segment, target, default_page));
-        }
-    }
+    let segments = target.shared.iter();
+    let segments = segments.filter(|segment| Some(&segment.area.name) != heap_file);
+    let segments = segments.filter(|segment| seen.insert((&segment.area.device, segment.area.inode)));
+    let shared = segments.map(|segment| shared_memory(segment, target, default_page));
+    let shared: Vec<Part> = shared.collect();
     if let Some(vm) = &target.vm {
         return heap_part.into_iter().chain([guest(vm, default_page)]).collect();
     }
-    let is_heap = |area: &&Area| of_heap.contains(&area.range.start);
-    let rest: Vec<&Area> = areas.iter().filter(|area| !is_heap(area)).collect();
+    let rest = areas.iter().filter(|area| !of_heap.contains(&area.range.start));
+    let rest: Vec<&Area> = rest.collect();
     let rest = match target.main.areas() {
         Ok(_) => of_rest(target, &rest, default_page.filter(|_| kind == Some(Kind::Mysql))),
         Err(why) => vec![unread(PartKind::PrivateMemory, why)],
@@ -127,11 +121,11 @@ fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<B
     let hugetlb = of_pool(area, area.size(), &segment.touched);
     Part {
         what: PartKind::SharedMemory,
-        range: Some(range(area.range.start, area.range.end)),
+        range: Some(range(&area.range)),
         size: area.size(),
         needs: default_page
             .filter(|_| hugetlb.is_none())
-            .map(|page| needs(page, area.size())),
+            .map(|page| Needs::of(page, area.size())),
         hugetlb,
         touched: segment.touched.clone(),
         backing,
@@ -150,7 +144,9 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
         range: None,
         size: total,
         hugetlb: kind.map(|page| HugetlbPages::of(page, total, touched.known().copied())),
-        needs: default_page.filter(|_| kind.is_none()).map(|page| needs(page, total)),
+        needs: default_page
+            .filter(|_| kind.is_none())
+            .map(|page| Needs::of(page, total)),
         backing: vm.backing.clone(),
         touched,
     }
@@ -181,7 +177,7 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
     };
     Part {
         what: PartKind::JavaHeap,
-        range: Some(range(heap.range.start, heap.range.end)),
+        range: Some(range(&heap.range)),
         size: heap.committed,
         touched,
         needs: jvm.zip(largest).and_then(|(jvm, largest)| needs(jvm, largest)),
@@ -198,6 +194,25 @@ fn file_bytes(target: &Target, name: &str) -> Reading<Bytes> {
         || Reading::absent(target.main.file("map_files")),
         |segment| segment.touched.clone(),
     )
+}
+
+/// The pages of shared memory that draws from a pool as this mapping of it does.
+fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<HugetlbPages> {
+    let touched = touched.known().copied();
+    area.hugetlb_page().map(|page| HugetlbPages::of(page, size, touched))
+}
+
+/// A part whose mappings could not be read.
+fn unread(what: PartKind, why: Unread) -> Part {
+    Part {
+        what,
+        range: None,
+        size: Bytes(0),
+        backing: Reading::Unread(why.clone()),
+        touched: Reading::Unread(why),
+        hugetlb: None,
+        needs: None,
+    }
 }
 
 /// Several mappings as one part.

@@ -162,7 +162,7 @@ fn shared_out(case: Case, evidence: &Evidence, pool: &Pool, near: &[(u32, u64)],
     let shares = (1..=nodes).map(|nth| all.saturating_add(nodes - nth) / nodes);
     let shares: Vec<(u32, u64)> = near.iter().map(|(node, _)| *node).zip(shares).collect();
     let case = case.when(!is_for_boot(evidence, pool), |case| {
-        case.fix_with(Need::pool(pool.size, all), writes(pool, &shares))
+        case.fix_with(Need::Pool(pool.size, all), writes(pool, &shares))
             .fix("the same at each boot by a unit before the programs")
     });
     at_boot(case, evidence, pool, &shares)
@@ -186,7 +186,7 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
     // No node loses pages: programs may wait for all of them.
     let shares: Vec<(u32, u64)> = counts.iter().map(|(node, pages)| (*node, (*pages).max(fair))).collect();
     let raised: Vec<(u32, u64)> = shares.iter().copied().filter(|share| !counts.contains(share)).collect();
-    let need = || Need::pool(pool.size, sum(&shares));
+    let need = || Need::Pool(pool.size, sum(&shares));
     let case = case
         .fix_with(need(), writes(pool, &raised))
         .fix_with(need(), keep_nodes(evidence, pool, &raised));
@@ -320,7 +320,7 @@ fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, 
     .seen(program.file("cmdline"), "--socket-mem", list)
     .seen(&file, "free on the node", free)
     .fix_with(
-        Need::more(page, pages),
+        Need::More(page, pages),
         format!("echo {pages} > {file} (beside those in use there)"),
     )
     .otherwise(format!("ask for less of node {node}: the machine has no room for such a pool"))
@@ -357,7 +357,7 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         .seen(program.file("smaps"), "hugetlb mapped but not resident", missing)
         .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
         .fix_with(
-            Need::more(pool.size, (missing.0 / pool.size.0.max(1)).saturating_sub(here)),
+            Need::More(pool.size, (missing.0 / pool.size.0.max(1)).saturating_sub(here)),
             format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"),
         )
         .fix("or let it use other nodes (numactl, cpuset.mems)"),

@@ -98,7 +98,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) ->
         return short_at_boot(evidence, case, pool, has);
     }
     let parameters = format!("hugepagesz={size} hugepages={pages}");
-    let need = || Need::pool(pool.size, pages);
+    let need = || Need::Pool(pool.size, pages);
     let lower = format!(
         "lower the request in {place}: beside the other findings of this report the machine has no room for it"
     );

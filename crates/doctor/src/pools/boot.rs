@@ -82,7 +82,7 @@ fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> Option<Reme
         page.exact(),
         count.unwrap_or_default()
     );
-    Some(Remedy::new(text).need(Need::pool(page, instead)))
+    Some(Remedy::new(text).need(Need::Pool(page, instead)))
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.

@@ -89,7 +89,7 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     let boot = files.boot.last().map_or(&none, |line| &line.boot);
     let case = disagreement(evidence, &writers, boot, room.default).map(|case| match files.sysctl.number(name) {
         Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
-            case.fix_with(Need::pool(Bytes::mib(2), pages), counted_in(room.default, pages))
+            case.fix_with(Need::Pool(Bytes::mib(2), pages), counted_in(room.default, pages))
         }
         _ => case,
     });

@@ -108,7 +108,7 @@ fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, pages: u64) -> Ca
         case.seen("/proc/cmdline", "default_hugepagesz", default)
     })
     .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
-    .fix_with(Need::pool(size, pages), format!(
+    .fix_with(Need::Pool(size, pages), format!(
         "Linux before {since} makes this pool only if the boot line names its size, with each count behind its own size: {}",
         boot_fix(evidence, &parameters)
     ))
@@ -178,7 +178,7 @@ fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
             page.exact(),
             pool_path(page)
         );
-        case.fix_with(Need::pool(page, instead), text)
+        case.fix_with(Need::Pool(page, instead), text)
     })
     .otherwise("take the line out: the machine has no room for so many pages of another size")
 }

@@ -136,7 +136,7 @@ pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .seen(pool_file(pool, "resv_hugepages"), "", reserved)
         .fix_with(
-            Need::more(pool.size, 1),
+            Need::More(pool.size, 1),
             format!(
                 "add the pages that another program needs: {}",
                 pool_file(pool, "nr_hugepages")

@@ -200,7 +200,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
         format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())
     })
     .fix_with(
-        Need::pool(pool.size, all),
+        Need::Pool(pool.size, all),
         format!("and restart {}", program.pages.name),
     )
     .otherwise("give the program less memory: the machine has no room for it in the pool")
@@ -307,7 +307,7 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
     let missing = pages - free;
     let total = persistent(pool)?.saturating_add(missing);
     let size = size.exact();
-    let need = || Need::pool(pool.size, total);
+    let need = || Need::Pool(pool.size, total);
     let has_gigabytes = all
         .iter()
         .any(|pool| pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES));
@@ -371,7 +371,7 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
     let case = case.with(mapping, |case, (mapping, all)| {
         let missing = all.saturating_sub(memory.0 / pool.size.0.max(1));
         case.fix_with(
-            Need::pool(pool.size, all),
+            Need::Pool(pool.size, all),
             format!("with {missing} pages more in the pool: its mapping of {mapping} needs {all}, and gets all of them or none"),
         )
     });

@@ -68,7 +68,7 @@ impl MeantFor2m {
         let is_freed = is_starved(evidence);
         both.into_iter().fold(case, |case, text| match is_freed {
             true => case.fix(text),
-            false => case.fix_with(Need::pool(USUAL, asked), text),
+            false => case.fix_with(Need::Pool(USUAL, asked), text),
         })
     }
 }

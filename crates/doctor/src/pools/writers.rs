@@ -91,7 +91,7 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Setting], boot: &Boot, default
     let case = writers.iter().fold(case, Case::seen_line);
     let case = case.wants(other.unwrap_or(default));
     let again = format!("then echo {asked} > {}", pool_path(default));
-    let need = Need::pool(default, asked);
+    let need = Need::Pool(default, asked);
     // Of tools that write these files.
     let by_tool = apply_again(evidence, place).filter(|how| *how != "sysctl --system");
     let case = match other.map(Bytes::exact) {
@@ -192,7 +192,7 @@ fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
             let again = Remedy::new(format!("find the other writer, then: echo {} > {file}", applied.value));
             // A node's part comes to those of the others.
             let pages = applied.value.parse::<u64>().unwrap_or(u64::MAX);
-            let need = Need::pool(pool.size, all.saturating_sub(now).saturating_add(pages));
+            let need = Need::Pool(pool.size, all.saturating_sub(now).saturating_add(pages));
             Case::sure(format!(
                 "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
                 pool.size.exact(),

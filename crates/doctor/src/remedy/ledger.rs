@@ -233,14 +233,14 @@ impl<'e> Ledger<'e> {
     fn has(&mut self, need: &Need) -> bool {
         let snapshot = &self.evidence.snapshot;
         match need {
-            Need::Thp { name, value } => takes_value(self.evidence, name, value),
+            Need::Thp(name, value) => takes_value(self.evidence, name, value),
             Need::Sysctl(name) => snapshot.sysctls.text(name).known().is_some(),
             Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
             Need::HasThp => snapshot.thp.known().is_some(),
             Need::Unwanted(page) => !self.wanted.contains(page),
             Need::Memory(least) => total(self.evidence).is_ok_and(|total| total >= *least),
-            Need::Pool { page, pages } => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
-            Need::More { page, pages } => self.grow(*page, |account| {
+            Need::Pool(page, pages) => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
+            Need::More(page, pages) => self.grow(*page, |account| {
                 let used = account.used.saturating_add(*pages);
                 (used, account.whole.max(used), used)
             }),
@@ -348,7 +348,7 @@ fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
 
 /// Can a pool of that size have so many pages beside the other pools as they are?
 pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
-    Ledger::of(evidence).has(&Need::pool(page, pages))
+    Ledger::of(evidence).has(&Need::Pool(page, pages))
 }
 
 /// Does this file of THP exist, and does it take the value?

@@ -147,7 +147,7 @@ fn applied(case: Case, evidence: &Evidence, file: &str, words: &[&str]) -> Case 
     let page = default_size(evidence).unwrap_or_default();
     let now = evidence.snapshot.pool(page).and_then(|pool| persistent(pool).ok());
     match (asked.parse::<u64>(), now) {
-        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::pool(page, pages))),
+        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::Pool(page, pages))),
         (Ok(pages), Some(now)) => case.fix(format!(
             "the pool has {now} pages now, and `sysctl -p` would leave {pages}: raise the number there to keep them"
         )),

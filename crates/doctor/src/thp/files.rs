@@ -99,7 +99,7 @@ fn unfilled(evidence: &Evidence, line: &Setting, told: &Told, what: String, defa
         .link(told.link)
         .seen(&line.place, told.variable, &told.value)
         .when(exists, |case| {
-            case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+            case.fix_with(Need::More(page, told.least()), format!("fill the pool: {fill}"))
         })
         .otherwise(without_room(evidence, page))
         .with(instead, Case::fix)

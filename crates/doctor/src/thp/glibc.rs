@@ -207,7 +207,7 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             let lowered = options::lowered(evidence, program, told);
             let texts = lowered.into_iter().chain([text]);
             texts
-                .fold(case, |case, text| case.fix_with(Need::more(page, pages), text))
+                .fold(case, |case, text| case.fix_with(Need::More(page, pages), text))
                 .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),

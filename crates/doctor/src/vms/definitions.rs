@@ -243,7 +243,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
-            Need::more(page, need),
+            Need::More(page, need),
             boot_pages(evidence, page, taken.saturating_add(need)),
         )
         .fix("or hugepages: 2")

@@ -118,7 +118,7 @@ fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64),
         format!("hugepages: {} in {}: it needs {of_other} pages of {others}", other.0 >> 20, guest.place),
     )
     .fix_with(
-        Need::pool(page, need),
+        Need::Pool(page, need),
         format!("{}keep its page size ({keep}), and take the pool of {others} out of {place}", if fits { "or " } else { "" }),
     )
 }
