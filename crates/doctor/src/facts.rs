@@ -217,6 +217,16 @@ pub(super) fn never_advised(program: &Program) -> impl Iterator<Item = &Area> {
     areas.filter(move |area| is_it && !area.is_hugetlb() && area.has("hg") == Some(false))
 }
 
+/// Is it a machine of Arm, by the number that stands for the vendor of its CPU?
+pub(super) fn is_arm(evidence: &Evidence) -> Result<bool, Reason> {
+    Ok(known(&evidence.snapshot.cpu.vendor)?.starts_with("0x"))
+}
+
+/// The size of pages of a pool that a program gets which names none: of a machine that does not show it, that of x86.
+pub(super) fn default_page(evidence: &Evidence) -> Bytes {
+    default_size(evidence).unwrap_or(Bytes::mib(2))
+}
+
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
     Ok(evidence.config.total.clone().into_result()?)
 }

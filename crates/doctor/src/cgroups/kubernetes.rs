@@ -8,11 +8,13 @@ use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
 use crate::demand::who;
-use crate::facts::{bytes, default_size, each, known, pages_for, persistent, pool_file, pools, programs};
+use crate::facts::{
+    bytes, default_size, each, each_looked_into, known, pages_for, persistent, pool_file, pools, programs,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
+    each_looked_into(evidence, |program, details| {
         let by_path = match known(&program.kind)? {
             Some(Kind::Dpdk) => program.argument("--in-memory").is_none(),
             _ => program
@@ -21,9 +23,6 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
                 .is_some_and(|all| all.iter().any(|argument| argument.contains("/dev/hugepages"))),
         };
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container && by_path) else {
-            return Ok(None);
-        };
-        let Some(details) = &program.details else {
             return Ok(None);
         };
         if !known(&details.hugetlb_mounts)?.is_empty() {

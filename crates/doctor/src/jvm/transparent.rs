@@ -5,7 +5,7 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Jvm, JvmKind, Program};
 
 use crate::explain::heap::Heap;
-use crate::facts::{each_jvm, has, known, lacks_thp, policy, thp, thp_file};
+use crate::facts::{each_jvm, has, is_arm, known, lacks_thp, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
@@ -117,7 +117,7 @@ fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let is_arm = is_arm(evidence) == Ok(true);
     let shares = |jvm: &Jvm| jvm.kind == JvmKind::Zing || jvm.collector == Some(model::Collector::Z);
     let is_zgc = |jvm: &Jvm| jvm.transparent && shares(jvm) && jvm.heap_at.is_none();
     each_jvm(evidence, is_zgc, |program, jvm| {

@@ -8,7 +8,7 @@ use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 use super::missing::lines;
 use super::used::ASK;
 use crate::demand::guests;
-use crate::facts::{count, each, known, lacks_hugetlb, pages_for, parts, pools, programs};
+use crate::facts::{count, each, is_arm, known, lacks_hugetlb, pages_for, parts, pools, programs};
 use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -191,7 +191,7 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
 
 /// Files that fill the pool. Of arm64, which has that size with some base pages, A01 says it.
 fn by_lines(evidence: &Evidence) -> Result<Vec<Case>, Reason> {
-    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let is_arm = is_arm(evidence) == Ok(true);
     let lines = lines(evidence, pools(evidence)?).into_iter();
     let lines = lines.filter(|line| !is_arm && line.size == Some(Bytes::gib(1)));
     let cases = lines.map(|line| {

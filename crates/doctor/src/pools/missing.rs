@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{PoolLine, PoolWrite, Setting};
 
-use crate::facts::{default_size, known, pages_for};
+use crate::facts::{default_size, is_arm, known, pages_for};
 use crate::kept::{boot_again, boot_fix, pool_path};
 use crate::remedy::Need;
 use crate::rule::{Case, Reason};
@@ -73,8 +73,7 @@ fn at_next_boot(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason
 fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Option<Case>, Reason> {
     let Some(size) = line.size else { return Ok(None) };
     let snapshot = &evidence.snapshot;
-    let vendor = known(&snapshot.cpu.vendor)?;
-    let is_arm = vendor.starts_with("0x");
+    let is_arm = is_arm(evidence)?;
     if size == Bytes::gib(1) && !is_arm && !*known(&snapshot.cpu.has("pdpe1gb"))? {
         return Ok(None);
     }

@@ -6,7 +6,8 @@ use programs::{Area, Evidence, Program, in_list};
 use super::options;
 use super::told::{Told, alone, told};
 use crate::facts::{
-    available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, readable, thp_file,
+    available, count, default_size, each_that_can, is_arm, known, policy, pool_file, pools, programs, readable,
+    thp_file,
 };
 use crate::kept::boot_pages;
 use crate::remedy::Need;
@@ -23,7 +24,7 @@ fn glibc(program: &Program) -> Option<(u32, u32)> {
 }
 
 pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
-    let is_arm = known(&evidence.snapshot.cpu.vendor)?.starts_with("0x");
+    let is_arm = is_arm(evidence)?;
     let policy = policy(evidence)?;
     if !is_arm || policy == "never" {
         return Ok(Vec::new());
