@@ -1,5 +1,7 @@
 //! Facts that several rules need.
 
+use std::collections::BTreeMap;
+use std::iter;
 use std::ops::Range;
 
 use host::snapshot;
@@ -105,6 +107,14 @@ pub(super) fn programs(evidence: &Evidence) -> Result<&[Program], Reason> {
 /// Every process that could be read, if any could.
 pub(super) fn running(evidence: &Evidence) -> impl Iterator<Item = &Program> + Clone {
     evidence.programs.known().into_iter().flatten()
+}
+
+/// The first of its ancestors, or itself, from which on all are among these.
+pub(super) fn oldest_of<'e>(program: &'e Program, all: &BTreeMap<u32, &'e Program>) -> &'e Program {
+    let parent = |child: &&'e Program| all.get(child.parent.known()?).copied();
+    // A capture may name a child as its own ancestor.
+    let line = iter::successors(Some(program), parent).take(all.len() + 1);
+    line.last().unwrap_or(program)
 }
 
 /// A process's mappings with the bytes behind them.

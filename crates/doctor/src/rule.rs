@@ -4,7 +4,6 @@ mod case;
 
 use std::fmt;
 
-use model::Unread;
 use model::findings::{Diagnosis, Finding, NotJudged, Severity};
 use programs::Evidence;
 use programs::config::given::FileKind;
@@ -175,21 +174,12 @@ impl fmt::Debug for Rule {
     }
 }
 
-impl From<Unread> for Reason {
-    fn from(why: Unread) -> Self {
-        Self::from(why.to_string())
-    }
-}
-
-impl From<&str> for Reason {
-    fn from(text: &str) -> Self {
-        Self::from(text.to_owned())
-    }
-}
-
-impl From<String> for Reason {
-    fn from(text: String) -> Self {
-        let elsewhere = None;
-        Self { text, elsewhere }
+/// Of what could not be read at all.
+impl<W: fmt::Display> From<W> for Reason {
+    fn from(why: W) -> Self {
+        Self {
+            text: why.to_string(),
+            elsewhere: None,
+        }
     }
 }

@@ -145,7 +145,7 @@ fn switch(program: &Program) -> &'static str {
 
 /// Groups that counted refusals of which no program is known to be the cause: it has ended, or several ask.
 fn refused_by_groups(evidence: &Evidence) -> Answer {
-    let mut own: BTreeMap<&str, Refusals<'_>> = BTreeMap::new();
+    let mut own: BTreeMap<&str, (Refusals<'_>, bool)> = BTreeMap::new();
     for program in programs(evidence)? {
         let Ok(Some(groups)) = program.cgroup() else { continue };
         for level in groups.levels.iter().filter(|level| !is_stale(evidence, level)) {
@@ -155,62 +155,45 @@ fn refused_by_groups(evidence: &Evidence) -> Answer {
                 let times = limit.refused.known().copied().filter(|&times| counts && times > 0);
                 if let Some(times) = times {
                     let has_cause = limit.is_of(groups) && has_cause(evidence, level);
-                    let refusals = Refusals::new(limit, &limit.counter, times);
-                    own.insert(&limit.counter, Refusals { has_cause, ..refusals });
+                    own.insert(&limit.counter, ((limit, &limit.counter, times), has_cause));
                 }
             }
         }
     }
     let of_pods = pods_that_ended(evidence, &own);
-    let unexplained = own.into_values().filter(|refusals| !refusals.has_cause);
-    let cases = unexplained.chain(of_pods).take(4).map(|refusals| refusals.case());
-    Ok(cases.collect())
+    let unexplained = own.into_values().filter(|(_, has_cause)| !has_cause);
+    let unexplained = unexplained.map(|(refusals, _)| refusals);
+    Ok(unexplained.chain(of_pods).take(4).map(unexplained_case).collect())
 }
 
-/// What a group counted.
-struct Refusals<'e> {
-    limit: &'e HugetlbLimit,
-    counter: &'e str,
-    times: u64,
-    has_cause: bool,
-}
+/// What a group counted: at which limit, in which file, how many times.
+type Refusals<'e> = (&'e HugetlbLimit, &'e str, u64);
 
-impl<'e> Refusals<'e> {
-    fn new(limit: &'e HugetlbLimit, counter: &'e str, times: u64) -> Self {
-        Self {
-            limit,
-            counter,
-            times,
-            has_cause: false,
-        }
-    }
-
-    fn case(&self) -> Case {
-        let group = self.limit.file.rsplit_once('/').map_or("", |(group, _)| group);
-        Case::likely(format!(
-            "a program of the control group {group} was refused hugetlb pages {}: it has ended (SIGBUS), or is one of several that may ask",
-            count(self.times, "time", "times")
-        ))
-        .seen(self.counter, field_of(self.counter), self.times)
-        .seen(&self.limit.file, "", &self.limit.max)
-        .fix("find what was restarted since (kubectl get pods -A, journalctl): request the pages for it, or let it not ask for them")
-    }
+fn unexplained_case((limit, counter, times): Refusals<'_>) -> Case {
+    let group = limit.file.rsplit_once('/').map_or("", |(group, _)| group);
+    Case::likely(format!(
+        "a program of the control group {group} was refused hugetlb pages {}: it has ended (SIGBUS), or is one of several that may ask",
+        count(times, "time", "times")
+    ))
+    .seen(counter, field_of(counter), times)
+    .seen(&limit.file, "", &limit.max)
+    .fix("find what was restarted since (kubectl get pods -A, journalctl): request the pages for it, or let it not ask for them")
 }
 
 /// What all pods together were refused, beyond what the groups that are there now count.
-fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, Refusals<'e>>) -> Vec<Refusals<'e>> {
-    let mut ended = Vec::new();
+fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, (Refusals<'e>, bool)>) -> Vec<Refusals<'e>> {
+    let mut ended: Vec<Refusals<'e>> = Vec::new();
     for level in evidence.pods.iter().filter(|level| !is_stale(evidence, level)) {
         for limit in &level.hugetlb {
             let Some(&all) = limit.refused_below.known() else {
                 continue;
             };
-            let below = own
-                .values()
-                .filter(|refusals| refusals.limit.page == limit.page && refusals.counter.starts_with(&level.directory));
-            let counted = below.map(|refusals| refusals.times).fold(0, u64::saturating_add);
+            let counts = own.values().map(|(counts, _)| counts);
+            let below =
+                counts.filter(|(own, counter, _)| own.page == limit.page && counter.starts_with(&level.directory));
+            let counted = below.map(|(.., times)| *times).fold(0, u64::saturating_add);
             if all > counted {
-                ended.push(Refusals::new(limit, &limit.counter_below, all - counted));
+                ended.push((limit, &limit.counter_below, all - counted));
             }
         }
     }

@@ -7,7 +7,7 @@ use model::Bytes;
 use programs::{Area, Evidence, Program};
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
+use crate::facts::{available, bytes, default_size, each, in_postgres, known, oldest_of, persistent, pool_file, pools};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -94,15 +94,11 @@ fn holders(evidence: &Evidence, pool: &Pool) -> Option<usize> {
         .collect();
     let mut families: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
     for program in users.values() {
-        let mut first = *program;
-        // Parents are older than their children, so this ends.
-        while let Some(parent) = users
-            .get(first.parent.known()?)
-            .filter(|parent| parent.pid() < first.pid())
-        {
-            first = parent;
-        }
-        families.entry(first.pid()).or_default().push(program);
+        program.parent.known()?;
+        families
+            .entry(oldest_of(program, &users).pid())
+            .or_default()
+            .push(program);
     }
     let mut segments = BTreeSet::new();
     for (first, family) in &families {

@@ -7,7 +7,9 @@ use model::findings::Severity;
 use model::{Bytes, Reading};
 use programs::{Evidence, Kind, Program};
 
-use crate::facts::{advised, any_size, count, each_looked_into, has, is_own, known, programs, thp, thp_file};
+use crate::facts::{
+    advised, any_size, count, each_looked_into, has, is_own, known, oldest_of, programs, thp, thp_file,
+};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -56,8 +58,9 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
         .map(|program| (program.pid(), program))
         .collect();
     let mut trees: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
+    // The first ancestor that has the switch stands for a tree.
     for program in off.values() {
-        trees.entry(root(program, &off)).or_default().push(program);
+        trees.entry(oldest_of(program, &off).pid()).or_default().push(program);
     }
     let by_us = |root: &Program| {
         let parent = root.parent.known();
@@ -76,18 +79,6 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
         }
     }
     Ok(cases)
-}
-
-/// The first ancestor that has the switch.
-fn root(program: &Program, off: &BTreeMap<u32, &Program>) -> u32 {
-    let mut at = program;
-    for _ in 0..off.len() {
-        match at.parent.known().and_then(|parent| off.get(parent)) {
-            Some(parent) => at = parent,
-            None => break,
-        }
-    }
-    at.pid()
 }
 
 /// Programs that switch THP off for themselves: Ceph's daemons (their option `thp`, ceph/ceph#31582), 389 Directory Server with THP_DISABLE=1.
