@@ -23,7 +23,6 @@ pub(super) use room::Room;
 use room::Spare;
 pub(super) use taken::runs_by_proxmox;
 use taken::{Taken, unbound};
-use way::Way;
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -127,7 +126,8 @@ impl Demand {
 }
 
 /// A demand that the pool cannot meet.
-pub(super) struct Shortage {
+pub(super) struct Shortage<'e> {
+    evidence: &'e Evidence,
     pub(super) demand: Demand,
     pub(super) page: Bytes,
     pub(super) need: u64,
@@ -139,14 +139,17 @@ pub(super) struct Shortage {
     beyond: u64,
     /// The pool, or the part of it that counts.
     part: Part,
-    way: Way,
+    /// The page size of programs that name none.
+    default: Bytes,
+    /// Does the pool come with the kernel's start?
+    pub(super) is_at_boot: bool,
     /// The size of another pool that has room for it, and the pages that are left of it.
     other: Option<(Bytes, u64)>,
     /// Where else the pages are that its own nodes lack, and how it gets them.
     unbound: Option<String>,
 }
 
-impl Shortage {
+impl Shortage<'_> {
     /// A case with what both sides say.
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
@@ -203,7 +206,7 @@ impl Shortage {
     /// Is there another pool for this guest, where its own one needs a reboot?
     fn is_at_once(&self) -> bool {
         let is_named = matches!(self.demand.other, Other::Named(_)) && self.other.is_some();
-        is_named && self.demand.asker == FileKind::Libvirt && self.way.is_at_boot
+        is_named && self.demand.asker == FileKind::Libvirt && self.is_at_boot
     }
 
     /// A larger pool, or a larger part of it on the nodes that count.
@@ -219,7 +222,7 @@ impl Shortage {
             };
             let text = format!(
                 "{or}request {asked} pages of {size} or more{of_which}: {}",
-                self.way.ask(self.page, asked)
+                way::ask(self.evidence, self.page, self.default, asked)
             );
             return Remedy::new(text).need(Need::Pool(self.page, asked));
         };
@@ -228,11 +231,6 @@ impl Shortage {
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
         .need(Need::Pool(self.page, self.part.whole.saturating_add(more)))
-    }
-
-    /// Does the pool come with the kernel's start?
-    pub(super) fn is_at_boot(&self) -> bool {
-        self.way.is_at_boot
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -296,7 +294,7 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
-pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
+pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage<'_>>, Reason> {
     let room = Room::with(evidence, asker != FileKind::Pod)?;
     let sizes = match evidence.has_machine {
         true => room.sizes(),
@@ -335,6 +333,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
         let owed = spare.owed.get(&page).copied().unwrap_or(0);
         short.push(Shortage {
+            evidence,
             beyond: demand.beyond.saturating_add(owed),
             demand: Demand { nodes, ..demand },
             page,
@@ -342,7 +341,8 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             left,
             before: spare.served(page),
             part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
-            way: Way::of(evidence, page, room.default),
+            default: room.default,
+            is_at_boot: way::is_at_boot(evidence, page, room.default),
             other,
             unbound,
         });

@@ -21,7 +21,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         all.iter()
             .any(|java| java.path == path && java.jvm.kind == JvmKind::OpenJ9)
     };
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         // ZGC commits its heap from the pool, and gives up where that fails.
         let outcome = match short.demand.strict {
             true => "does not start",

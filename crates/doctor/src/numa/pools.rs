@@ -242,7 +242,7 @@ pub(super) fn in_files(evidence: &Evidence) -> Answer {
     if evidence.files.socket_mem().is_empty() {
         return Ok(Vec::new());
     }
-    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
+    let case = |short: Shortage<'_>| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
     Ok(shortages(evidence, FileKind::Dpdk)?.into_iter().map(case).collect())
 }
 

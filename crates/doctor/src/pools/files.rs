@@ -42,7 +42,7 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
 
 /// Instances of Oracle whose SGA the pool cannot hold beside those before them.
 pub(super) fn instances(evidence: &Evidence) -> Answer {
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         let (outcome, severity) = match short.demand.strict {
             true => ("does not start, as use_large_pages is ONLY", Severity::Error),
             false => (

@@ -122,7 +122,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
 
 /// Guests that the pools cannot serve. Of a size that is not there another case says so.
 fn short_of_pages(evidence: &Evidence, guests: &[Guest]) -> Answer {
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         let who = &short.demand.who;
         let mut named = guests.iter().filter(|guest| guest.name == *who);
         let manager = named.clone().next().map(|guest| guest.manager);
