@@ -7,8 +7,8 @@ use std::ops::Range;
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
-use programs::config::Distribution;
 use programs::config::given::FileKind;
+use programs::config::{Distribution, Unit};
 use programs::{Area, Details, Evidence, Groups, Jvm, Kind, Program};
 
 use super::rule::{Answer, Case, Reason};
@@ -33,13 +33,8 @@ pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
 
 /// Those that have pages without the surplus.
 pub(super) fn filled(evidence: &Evidence) -> Result<Vec<&Pool>, Reason> {
-    let mut filled = Vec::new();
-    for pool in pools(evidence)? {
-        if persistent(pool)? > 0 {
-            filled.push(pool);
-        }
-    }
-    Ok(filled)
+    let all = by_pool(evidence, persistent)?.into_iter();
+    Ok(all.filter(|(_, bytes)| bytes.0 > 0).map(|(pool, _)| pool).collect())
 }
 
 /// Each pool with the bytes of so many of its pages.
@@ -202,6 +197,16 @@ pub(super) fn asks_for_other(program: &Program, page: Bytes) -> bool {
     let areas = program.areas().unwrap_or_default().iter();
     let held: Vec<Bytes> = areas.filter_map(Area::hugetlb_page).collect();
     !held.is_empty() && !held.contains(&page)
+}
+
+/// The unit of a program that runs as a service, if it could be read.
+pub(super) fn unit(program: &Program) -> Option<&Unit> {
+    program.details.as_ref()?.unit.as_ref()?.known()
+}
+
+/// The service that its control group is of.
+pub(super) fn service(program: &Program) -> Option<&str> {
+    program.cgroup().ok().flatten()?.service.as_deref()
 }
 
 /// The control groups of a program in a container.

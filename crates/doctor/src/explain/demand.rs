@@ -279,8 +279,3 @@ fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited>
     let limits = groups::too_low(&groups.levels, needs.page, needs.bytes());
     (!limits.is_empty()).then_some((needs, limits))
 }
-
-/// Its systemd service, if it runs as one.
-pub(super) fn service(target: &Target) -> Option<String> {
-    target.main.cgroup().ok().flatten()?.service.clone()
-}

@@ -19,6 +19,8 @@ use model::findings::Finding;
 use model::{Bytes, Cause, Reading};
 use programs::{Evidence, Kind, Program, Target};
 
+use crate::facts::service;
+
 pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Usage, Why};
 pub use heap::largest_heap;
 pub use mapped::{Mapped, MappedFile, MappedSort};
@@ -63,7 +65,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         pid: main.pid(),
         name: name(target),
         others: target.others.len() as u64,
-        unit: demand::service(target),
+        unit: service(main).map(str::to_owned),
         next,
         in_use,
         asked: demand::asked(evidence, target, kind),

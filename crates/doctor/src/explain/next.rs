@@ -6,10 +6,10 @@ use model::Bytes;
 use model::findings::Finding;
 use programs::{Area, Kind, Target};
 
-use super::demand::{HEAP_AT, Limited, service};
+use super::demand::{HEAP_AT, Limited};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
-use crate::facts::container;
+use crate::facts::{container, service};
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
@@ -80,7 +80,7 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
 impl State<'_> {
     fn restart(&self) -> Step {
         Step::Restart {
-            unit: service(self.target),
+            unit: service(&self.target.main).map(str::to_owned),
         }
     }
 

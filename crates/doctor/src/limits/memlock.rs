@@ -13,7 +13,7 @@ use super::files::{of_run_time, what};
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
-    container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running,
+    self, container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running, service,
 };
 use crate::rule::{Answer, Case, Reason};
 
@@ -194,12 +194,6 @@ fn are_alike(one: &Program, other: &Program) -> bool {
             && [one, other].into_iter().all(is_outside))
 }
 
-/// The service that its control group is of.
-fn service(program: &Program) -> Option<String> {
-    let groups = program.details.as_ref()?.cgroup.known()?;
-    groups.service.clone()
-}
-
 /// A JVM's largest heap, the segments of a program that shares its memory, or all that the process has.
 fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
     let heap = program.jvm()?.and_then(|jvm| jvm.heap_max);
@@ -233,7 +227,7 @@ pub(super) fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need
         return case.fix(raise).fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
-        Some(service) => in_service(program, case, &service),
+        Some(service) => in_service(program, case, service),
         None => by_login(evidence, &user_name(evidence, program), case, need).fix("log in again, and restart it"),
     }
 }
@@ -277,10 +271,7 @@ fn by_login(evidence: &Evidence, user: &str, case: Case, need: Option<Bytes>) ->
 
 /// How a service gets a higher limit. Its unit may have a line for it: one that systemd ignores, or that is newer than the process.
 fn in_service(program: &Program, case: Case, service: &str) -> Case {
-    let unit = program
-        .details
-        .as_ref()
-        .and_then(|details| details.unit.as_ref()?.known());
+    let unit = facts::unit(program);
     let again = format!("systemctl daemon-reload && systemctl restart {service}");
     let own = unit.and_then(|unit| unit.memlock.as_ref());
     let outside = unit.and_then(|unit| unit.outside.as_ref()).filter(|_| own.is_none());

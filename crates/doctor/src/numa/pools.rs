@@ -1,7 +1,7 @@
 //! Pools by NUMA node.
 
 use host::CpuList;
-use host::snapshot::{Feature, NodePool, Pool};
+use host::snapshot::{Feature, Pool};
 use model::Bytes;
 use programs::config::given::FileKind;
 use programs::config::is_of_node;
@@ -25,14 +25,9 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         }
         let nodes = known(&pool.nodes)?;
         let without = without_cpus(evidence)?;
-        let (mut counts, mut far) = (Vec::new(), Vec::new());
-        for node in nodes {
-            let of_node = (node.node, *known(&node.nr)?);
-            match without.contains(&node.node) {
-                true => far.push(of_node),
-                false => counts.push(of_node),
-            }
-        }
+        let all = nodes.iter().map(|node| Ok((node.node, *known(&node.nr)?)));
+        let all = all.collect::<Result<Vec<(u32, u64)>, Reason>>()?.into_iter();
+        let (far, counts): (Vec<_>, Vec<_>) = all.partition(|(node, _)| without.contains(node));
         if let Some(case) = far_away(evidence, pool, &counts, &far) {
             return Ok(Some(case));
         }
@@ -333,15 +328,12 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         return Ok(None);
     }
     let allowed = known(&program.nodes)?;
-    let (mut here, mut elsewhere) = (0_u64, 0_u64);
-    for NodePool { node, free, .. } in known(&pool.nodes)? {
-        let free = *known(free)?;
-        let place = match allowed.contains(*node) {
-            true => &mut here,
-            false => &mut elsewhere,
-        };
-        *place = place.saturating_add(free);
-    }
+    let free = known(&pool.nodes)?
+        .iter()
+        .map(|part| Ok((part.node, *known(&part.free)?)));
+    let free = free.collect::<Result<Vec<(u32, u64)>, Reason>>()?.into_iter();
+    let (here, elsewhere): (Vec<_>, Vec<_>) = free.partition(|(node, _)| allowed.contains(*node));
+    let (here, elsewhere) = (sum(&here), sum(&elsewhere));
     if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
         return Ok(None);
     }

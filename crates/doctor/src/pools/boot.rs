@@ -86,12 +86,12 @@ fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> Option<Reme
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.
-pub(crate) fn is_out_of_order(why: IgnoredWhy) -> bool {
+fn is_out_of_order(why: IgnoredWhy) -> bool {
     !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored)
 }
 
 /// A parameter that the kernel ignores, of that line.
-pub(crate) fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) -> Case {
+fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) -> Case {
     let case = Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text())).seen(
         place,
         "",
@@ -138,7 +138,7 @@ fn pairs(line: &str) -> Option<String> {
 }
 
 /// A count of which the kernel takes the digits alone.
-pub(crate) fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
+fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
     Case::sure(format!(
         "`{}` asks for {}: the kernel takes the digits, and counts pages",
         taken.parameter,
@@ -158,19 +158,27 @@ pub(super) fn order(evidence: &Evidence) -> Answer {
         // Which kernels take that is known by their release.
         known(&evidence.snapshot.kernel.release)?;
     }
-    let ignored = boot.ignored.iter().filter(|ignored| is_out_of_order(ignored.why));
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let mut cases: Vec<Case> = ignored
-        .map(|ignored| no_effect(evidence, "/proc/cmdline", line, ignored))
-        .collect();
-    cases.extend(boot.digits.iter().map(|taken| digits_taken("/proc/cmdline", taken)));
-    if let Some(next) = &evidence.config.next_boot {
-        let ignored = next.boot.ignored.iter().filter(|own| !boot.ignored.contains(own));
-        cases.extend(ignored.map(|ignored| no_effect(evidence, &next.place, &next.words, ignored)));
-        let digits = next.boot.digits.iter().filter(|own| !boot.digits.contains(own));
-        cases.extend(digits.map(|taken| digits_taken(&next.place, taken)));
-    }
+    let mut cases = of_line(evidence, ("/proc/cmdline", line), boot, None);
+    let next = evidence.config.next_boot.iter();
+    cases.extend(next.flat_map(|next| of_line(evidence, (&next.place, &next.words), &next.boot, Some(boot))));
     Ok(cases)
+}
+
+/// Parameters of a line that the kernel ignores or takes otherwise than they are written, without those of a line before.
+pub(super) fn of_line(
+    evidence: &Evidence,
+    (place, words): (&str, &str),
+    boot: &Boot,
+    before: Option<&Boot>,
+) -> Vec<Case> {
+    let is_new = |own: &&Ignored| before.map_or(is_out_of_order(own.why), |before| !before.ignored.contains(own));
+    let ignored = boot.ignored.iter().filter(is_new);
+    let ignored = ignored.map(|own| no_effect(evidence, place, words, own));
+    let digits = boot.digits.iter();
+    let digits = digits.filter(|own| before.is_none_or(|before| !before.digits.contains(own)));
+    let digits = digits.map(|taken| digits_taken(place, taken));
+    ignored.chain(digits).collect()
 }
 
 pub(super) fn no_1g(evidence: &Evidence) -> Answer {

@@ -4,9 +4,9 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::config::given::FileKind;
-use programs::config::{Boot, BootLine, Ignored, IgnoredWhy, Setting};
+use programs::config::{Boot, IgnoredWhy, Setting};
 
-use super::boot::{digits_taken, is_out_of_order, no_effect};
+use super::boot::of_line;
 use super::scripts;
 use super::size::named;
 use super::writers::{disagreement, of_boot, of_files};
@@ -108,34 +108,23 @@ fn counted_in(default: Bytes, pages: u64) -> String {
     )
 }
 
-fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: impl Fn(&BootLine, &Ignored) -> Case) -> Answer {
+pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     let lines = evidence.files.boot.iter();
     let ignored = lines.flat_map(|line| line.boot.ignored.iter().map(move |ignored| (line, ignored)));
-    let ours = ignored.filter(|(_, ignored)| ours(ignored.why));
-    Ok(ours.map(|(line, ignored)| case(line, ignored)).collect())
-}
-
-pub(super) fn unsupported(evidence: &Evidence) -> Answer {
-    ignored(
-        evidence,
-        |why| why == IgnoredWhy::UnsupportedSize,
-        |line, ignored| {
-            Case::sure(format!(
-                "`{}` and the page count after it are ignored: Linux has no pages of that size on any machine",
-                ignored.parameter
-            ))
-            .seen(&line.place, "", &ignored.parameter)
-            .fix("2M and 1G are the sizes of x86-64; of arm64 with pages of 4K, 64K and 32M too: hugepagesz=2M")
-        },
-    )
+    let unsupported = ignored.filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize);
+    let cases = unsupported.map(|(line, ignored)| {
+        Case::sure(format!(
+            "`{}` and the page count after it are ignored: Linux has no pages of that size on any machine",
+            ignored.parameter
+        ))
+        .seen(&line.place, "", &ignored.parameter)
+        .fix("2M and 1G are the sizes of x86-64; of arm64 with pages of 4K, 64K and 32M too: hugepagesz=2M")
+    });
+    Ok(cases.collect())
 }
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
-    let mut cases = ignored(evidence, is_out_of_order, |line, ignored| {
-        no_effect(evidence, &line.place, &line.words, ignored)
-    })?;
     let lines = evidence.files.boot.iter();
-    let taken = lines.flat_map(|line| line.boot.digits.iter().map(|taken| digits_taken(&line.place, taken)));
-    cases.extend(taken);
-    Ok(cases)
+    let cases = lines.flat_map(|line| of_line(evidence, (&line.place, &line.words), &line.boot, None));
+    Ok(cases.collect())
 }

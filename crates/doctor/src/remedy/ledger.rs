@@ -46,15 +46,8 @@ impl Draft {
 
 /// What a reader gets of a finding beside its evidence; its name is that of its id, and its fixes are yet to come.
 fn read(finding: &Finding) -> (&str, Severity, Confidence, &str, &str) {
-    let Finding {
-        id,
-        severity,
-        confidence,
-        consequence,
-        link,
-        ..
-    } = finding;
-    (id, *severity, *confidence, consequence, link)
+    let (id, consequence, link) = (&finding.id, &finding.consequence, &finding.link);
+    (id, finding.severity, finding.confidence, consequence, link)
 }
 
 /// Memory in per cent that pools may have: the kernel and programs need the rest.

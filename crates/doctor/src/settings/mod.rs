@@ -9,7 +9,7 @@ use programs::{Evidence, Program};
 
 use super::catalogue::Topic;
 use super::demand::Room;
-use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp};
+use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp, unit};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
@@ -105,14 +105,8 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
 
 /// Lines of its own files, and of its unit.
 fn of_program(program: &Program) -> impl Iterator<Item = &Unread> {
-    let details = program.details.iter();
-    details.flat_map(|details| {
-        let unit = details.unit.as_ref().and_then(|unit| unit.known());
-        details
-            .refused
-            .iter()
-            .chain(unit.into_iter().flat_map(|unit| &unit.refused))
-    })
+    let own = program.details.iter().flat_map(|details| &details.refused);
+    own.chain(unit(program).into_iter().flat_map(|unit| &unit.refused))
 }
 
 fn refused_in_files(evidence: &Evidence) -> Answer {
@@ -227,7 +221,7 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
 
 /// Is it a limit of a unit that is not in a section?
 fn is_outside(evidence: &Evidence, place: &str) -> bool {
-    let of_programs = running(evidence).filter_map(|program| program.details.as_ref()?.unit.as_ref()?.known());
+    let of_programs = running(evidence).filter_map(unit);
     let given = evidence.files.services.iter().map(|service| &service.unit);
     let mut lines = of_programs.chain(given).filter_map(|unit| unit.outside.as_ref());
     lines.any(|line| line.place == place)

@@ -8,7 +8,7 @@ use model::{Bytes, Reading};
 use programs::{Evidence, Kind, Program};
 
 use crate::facts::{
-    advised, any_size, count, each_looked_into, has, is_own, known, oldest_of, programs, thp, thp_file,
+    advised, any_size, count, each_looked_into, has, is_own, known, oldest_of, programs, thp, thp_file, unit,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -97,15 +97,11 @@ const BUN: &str = "bun";
 
 fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     let on_purpose = |program: &Program| {
-        let unit = program
-            .details
-            .as_ref()
-            .and_then(|details| details.unit.as_ref()?.known());
         // MariaDB calls prctl itself, as Redis does.
         program.kind.known() == Some(&Some(Kind::Redis))
             || program.is_mariadb()
             || SWITCH_IT_OFF.contains(&&*program.pages.name)
-            || unit.is_some_and(|unit| unit.thp.is_some())
+            || unit(program).is_some_and(|unit| unit.thp.is_some())
     };
     // It keeps THP from its own memory on purpose, and not from that of others.
     let is_meant = |program: &Program| program.pid() == root.pid() && program.pages.name == BUN;

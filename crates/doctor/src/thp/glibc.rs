@@ -1,5 +1,6 @@
 //! glibc's tunables for huge pages, and what came before them.
 
+use host::snapshot::Pool;
 use model::{Bytes, PageKind};
 use programs::{Area, Evidence, Program, in_list};
 
@@ -85,12 +86,11 @@ fn reads(program: &Program, told: &Told) -> Result<bool, Reason> {
 
 /// Pages that each pool has for more programs.
 pub(super) fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
-    let mut rooms = Vec::new();
-    for pool in pools(evidence)? {
+    let room = |pool: &Pool| {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
-        rooms.push((pool.size, available(pool)?.saturating_add(growth)));
-    }
-    Ok(rooms)
+        Ok((pool.size, available(pool)?.saturating_add(growth)))
+    };
+    pools(evidence)?.iter().map(room).collect()
 }
 
 /// What its options and its environment ask for.

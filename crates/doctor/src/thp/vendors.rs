@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::databases::{is_old_mongo, wants_no_empty_pages};
 use super::dormant::dormant;
 use super::stalls::most_advised;
-use crate::facts::{each, known, policy, programs, running, sum, thp_file};
+use crate::facts::{each, known, largest, policy, programs, running, sum, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -225,8 +225,7 @@ fn kept_on(evidence: &Evidence, policy: &str, off: Vec<&'static Product>) -> Ans
                 own.push((program, *known(&program.pages.rss)?));
             }
         }
-        let largest = own.into_iter().max_by_key(|(_, resident)| *resident);
-        let Some((program, resident)) = largest.filter(|(_, resident)| *resident >= WORTH) else {
+        let Some((program, resident)) = largest(own).filter(|(_, resident)| *resident >= WORTH) else {
             return Ok(None);
         };
         let case = Case::likely(format!(
