@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::snapshot::{CgroupVersion, Feature};
+use host::snapshot::{CgroupVersion, Feature, Pool};
 use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
 
@@ -19,12 +19,8 @@ pub(super) fn limit(evidence: &Evidence) -> Answer {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
-        for pool in pools {
-            if let Some(case) = refused_or_too_low(evidence, program, groups, pool.size)? {
-                return Ok(Some(case));
-            }
-        }
-        Ok(None)
+        let case = |pool: &Pool| refused_or_too_low(evidence, program, groups, pool.size).transpose();
+        pools.iter().find_map(case).transpose()
     });
     parts([of_programs, refused_by_groups(evidence)])
 }
@@ -63,10 +59,7 @@ fn refused_or_too_low(
     page: Bytes,
 ) -> Result<Option<Case>, Reason> {
     let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
-    let Some(tightest) = tightest(&limits)? else {
-        return Ok(None);
-    };
-    let Limit::Bytes(max) = *known(&tightest.max)? else {
+    let Some((Limit::Bytes(max), tightest)) = tightest(&limits)? else {
         return Ok(None);
     };
     let need = need(program, page)?;
@@ -238,23 +231,17 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
 }
 
 /// The limit that holds: the least of all levels.
-fn tightest<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
-    let mut tightest: Option<(Limit, &HugetlbLimit)> = None;
-    for &limit in limits {
-        let max = *known(&limit.max)?;
-        if tightest.is_none_or(|(least, _)| max < least) {
-            tightest = Some((max, limit));
-        }
-    }
-    Ok(tightest.map(|(_, limit)| limit))
+fn tightest<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<(Limit, &'a HugetlbLimit)>, Reason> {
+    let all = limits.iter().map(|limit| Ok((*known(&limit.max)?, *limit)));
+    let all = all.collect::<Result<Vec<_>, Reason>>()?;
+    Ok(all.into_iter().min_by_key(|(max, _)| *max))
 }
 
 /// The tightest limit, if more than that can be reserved: the tightest of all levels holds, for each of the two.
 fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
-    let Some(tightest) = tightest(limits)? else {
+    let Some((max, tightest)) = tightest(limits)? else {
         return Ok(None);
     };
-    let max = *known(&tightest.max)?;
     // Before Linux 5.7 there was no limit of reservations.
     let reserved = limits.iter().filter_map(|limit| limit.reserved_max.known());
     let reserved = reserved.min().copied().unwrap_or(Limit::Unlimited);

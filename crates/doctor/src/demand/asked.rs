@@ -39,15 +39,6 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     servers.chain(guests).chain(pods).chain(dpdk).collect()
 }
 
-/// A line of evidence that is made here.
-fn seen(place: &str, name: &str, value: &dyn ToString) -> Setting {
-    Setting {
-        place: place.to_owned(),
-        name: name.to_owned(),
-        value: value.to_string(),
-    }
-}
-
 /// Settings of which no two servers of one machine have the same value.
 fn marks(server: &Server) -> Vec<(&'static str, String)> {
     let all = ["port", "datadir", "data_directory"].into_iter();
@@ -58,7 +49,7 @@ fn marks(server: &Server) -> Vec<(&'static str, String)> {
 /// The line of a server's file that counts, or its default.
 fn seen_of(server: &Server, name: &str, default: &str) -> Setting {
     let line = server.settings.last(name).cloned();
-    line.unwrap_or_else(|| seen(&server.path, name, &default))
+    line.unwrap_or_else(|| Setting::new(&server.path, name, default))
 }
 
 fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
@@ -68,7 +59,7 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
         _ => Other::None,
     };
     guest.takes().into_iter().map(move |(size, page, nodes)| {
-        let seen = seen(&guest.place, "memory", &size);
+        let seen = Setting::new(&guest.place, "memory", size.to_string());
         Demand {
             page,
             strict: true,
@@ -87,7 +78,7 @@ pub(crate) fn who(pod: &Pod, container: &Container) -> String {
 fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
     pod.containers.iter().flat_map(move |container| {
         container.hugetlb().into_iter().map(move |(page, quantity)| {
-            let seen = seen(&quantity.place, &quantity.field(), &quantity.written);
+            let seen = Setting::new(&quantity.place, quantity.field(), &quantity.written);
             Demand {
                 page: Some(page),
                 strict: true,
@@ -170,7 +161,7 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
     let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
-    let seen = seen(&java.path, "heap", &java.argument("-Xmx").unwrap_or("no -Xmx"));
+    let seen = Setting::new(&java.path, "heap", java.argument("-Xmx").unwrap_or("no -Xmx"));
     Demand {
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),
@@ -192,8 +183,10 @@ fn oracle_demand(evidence: &Evidence, own: &Parameters, page: Bytes) -> Option<D
     let counted = oracle(sga, 1, page).ok().and_then(|sizing| sizing.whole("pages"));
     let counted = counted.map_or(0, |pages| pages.saturating_sub(pages_for(sga, page)));
     let runs = beyond_sga(evidence, page);
-    let shown =
-        |(pages, program): &(u64, &Program)| seen(&program.file("smaps"), &format!("pages of {}", page.exact()), pages);
+    let shown = |(pages, program): &(u64, &Program)| {
+        let name = format!("pages of {}", page.exact());
+        Setting::new(program.file("smaps"), name, pages.to_string())
+    };
     Some(Demand {
         strict: instance.is_strict,
         marks: own.sid().map(|sid| ("sid", sid)).into_iter().collect(),

@@ -221,35 +221,31 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     if running(evidence).any(is_member) {
         return Ok(Vec::new());
     }
+    // A container has groups of its own, which /etc/group of the host does not show.
     let files = &evidence.files;
     let has_containers = !evidence.pods.is_empty() || !files.pods.is_empty() || !files.runs.is_empty();
-    if has_containers || running(evidence).any(is_of_containers) {
-        return Ok(vec![of_image(group)]);
-    }
-    let case = Case::likely(format!(
-        "vm.hugetlb_shm_group allows huge pages to group {group}, which does not exist: no user is a member"
+    let of_image = has_containers || running(evidence).any(is_of_containers);
+    let new: fn(String) -> Case = if of_image { Case::hint } else { Case::likely };
+    let what = match of_image {
+        true => "right if it is one of a container's image",
+        false => "no user is a member",
+    };
+    let case = new(format!(
+        "vm.hugetlb_shm_group is {group}, which is no group of this host: {what}"
     ))
+    .info_if(of_image)
     .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-    .seen("/etc/group", "gid", format!("no {group}"))
-    .fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id");
-    Ok(vec![case])
+    .seen("/etc/group", "gid", format!("no {group}"));
+    Ok(vec![match of_image {
+        true => case.fix(format!(
+            "look for {group} among the groups of the container's user: id -G there"
+        )),
+        false => case.fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id"),
+    }])
 }
 
 /// Is it in a container, or does it start some?
 fn is_of_containers(program: &Program) -> bool {
     let starts = ["containerd", "crio", "dockerd", "kubelet", "podman"].contains(&program.pages.name.as_str());
     starts || container(program).is_some()
-}
-
-/// A container has groups of its own, which /etc/group of the host does not show.
-fn of_image(group: u32) -> Case {
-    Case::hint(format!(
-        "vm.hugetlb_shm_group is {group}, which is no group of this host: right if it is one of a container's image"
-    ))
-    .severity(Severity::Info)
-    .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-    .seen("/etc/group", "gid", format!("no {group}"))
-    .fix(format!(
-        "look for {group} among the groups of the container's user: id -G there"
-    ))
 }

@@ -223,12 +223,8 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
         if let Some(case) = socket_mem(program, &pools)? {
             return Ok(Some(case));
         }
-        for pool in &spread {
-            if let Some(case) = starved(program, pool)? {
-                return Ok(Some(case));
-            }
-        }
-        Ok(None)
+        let case = |pool: &&Pool| starved(program, pool).transpose();
+        spread.iter().find_map(case).transpose()
     })
 }
 

@@ -8,7 +8,7 @@ use programs::config::{Boot, IgnoredWhy, Setting};
 
 use super::boot::of_line;
 use super::scripts;
-use super::size::named;
+use super::size::{named, on_demand};
 use super::writers::{disagreement, of_boot, of_files};
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::remedy::Need;
@@ -68,12 +68,8 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     if allowed == 0 || has_own || at_boot {
         return Ok(Vec::new());
     }
-    let case = Case::likely(format!(
-        "the pool has no persistent pages: up to {allowed} pages depend on contiguous memory at the time of the request"
-    ))
-    .seen(&line.place, &line.name, allowed)
-    .fix("if a program must have its pages at start, make them persistent: vm.nr_hugepages, or hugepages= at boot");
-    Ok(vec![case])
+    let case = on_demand(&format!("{allowed} pages"), "vm.nr_hugepages, or hugepages= at boot");
+    Ok(vec![case.seen(&line.place, &line.name, allowed)])
 }
 
 pub(super) fn several_writers(evidence: &Evidence) -> Answer {

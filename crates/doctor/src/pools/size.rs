@@ -177,18 +177,21 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
         if persistent(pool)? > 0 || allowed == 0 || (is_by_file && *known(&pool.nr)? > 0) {
             return Ok(None);
         }
-        let case = Case::likely(format!(
-            "the pool has no persistent pages: up to {} in pages of {} depends on contiguous memory at the time of the request",
-            bytes(pool, allowed),
-            pool.size.exact()
-        ))
-        .info_if(is_by_file)
-        .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
-        .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
-        .fix(format!(
-            "if a program must have its pages at start, make them persistent: {}",
-            pool_file(pool, "nr_hugepages")
-        ));
+        let (file, size) = (pool_file(pool, "nr_hugepages"), pool.size.exact());
+        let case = on_demand(&format!("{allowed} pages of {size}"), &file)
+            .info_if(is_by_file)
+            .seen(file, "", &pool.nr)
+            .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed);
         Ok(Some(case))
     })
+}
+
+/// A pool that has pages on demand alone.
+pub(super) fn on_demand(pages: &str, to_have: &str) -> Case {
+    Case::likely(format!(
+        "the pool has no persistent pages: up to {pages} depend on contiguous memory at the time of the request"
+    ))
+    .fix(format!(
+        "if a program must have its pages at start, make them persistent: {to_have}"
+    ))
 }

@@ -58,22 +58,20 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         return Ok(None);
     }
     let next = evidence.config.next_boot.as_ref();
-    if next.is_some_and(|next| next.place == last.place) {
-        return Ok(Some(not_booted_with(evidence, now, last)));
-    }
-    Ok(Some(
-        Case::sure(format!(
+    let case = match next.is_some_and(|next| next.place == last.place) {
+        true => not_booted_with(evidence, now, last),
+        false => Case::sure(format!(
             "the THP policy is `{now}` now and will be `{}` after the next boot",
             last.value
         ))
-        .seen(thp_file("enabled"), "", now)
-        .seen(&last.place, "transparent_hugepage", &last.value)
-        .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
-        .fix_if(
-            !is_unwanted(evidence, now),
-            format!("or to keep it: set `{now}` in {}", last.place),
-        ),
-    ))
+        .write_as("enabled", &last.value, |command| format!("to revert: {command}")),
+    };
+    let case = case.seen(thp_file("enabled"), "", now);
+    let case = case.seen(&last.place, "transparent_hugepage", &last.value);
+    Ok(Some(case.fix_if(
+        !is_unwanted(evidence, now),
+        format!("or to keep `{now}`: set it in {}", last.place),
+    )))
 }
 
 /// Do other findings ask for another policy, for a program that runs?
@@ -99,17 +97,11 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &Setting) -> Case {
         "the THP policy is `{now}`: `{parameter}` stands in {}, and the running kernel was started without it",
         line.place
     ))
-    .seen(thp_file("enabled"), "", now)
-    .seen(&line.place, "transparent_hugepage", &line.value)
     .seen("/proc/cmdline", "transparent_hugepage", "not set")
     .fix(format!("to have it at boot: {}", boot_again(evidence, &parameter)))
     .write_as("enabled", &line.value, |command| {
         format!("at once, until then: {command}")
     })
-    .fix_if(
-        !is_unwanted(evidence, now),
-        format!("or to keep `{now}`: take the parameter out of {}", line.place),
-    )
 }
 
 /// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.

@@ -5,6 +5,7 @@ use model::findings::Severity;
 use programs::config::{Boot, Setting};
 use programs::{Evidence, in_list};
 
+use super::advice::by_advice_alone;
 use super::drift::conflicting;
 use super::glibc::without_room;
 use super::options;
@@ -24,14 +25,7 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let (value, place) = service.unit.thp.as_ref().filter(|(value, _)| value == "madvise")?;
-        Some(
-            Case::sure(format!(
-                "{} will get THP only for memory that it advises, which no file of /proc shows",
-                service.name
-            ))
-            .seen(place, "MemoryTHP", value)
-            .fix("if it should get THP everywhere: MemoryTHP=inherit"),
-        )
+        Some(by_advice_alone(&service.name, &service.name, value, place))
     });
     Ok(cases.collect())
 }
