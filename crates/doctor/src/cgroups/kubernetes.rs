@@ -15,12 +15,10 @@ use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
     each_looked_into(evidence, |program, details| {
+        let mut arguments = program.arguments.known().into_iter().flatten();
         let by_path = match known(&program.kind)? {
             Some(Kind::Dpdk) => program.argument("--in-memory").is_none(),
-            _ => program
-                .arguments
-                .known()
-                .is_some_and(|all| all.iter().any(|argument| argument.contains("/dev/hugepages"))),
+            _ => arguments.any(|argument| argument.contains("/dev/hugepages")),
         };
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container && by_path) else {
             return Ok(None);

@@ -43,13 +43,12 @@ fn asks_alone(evidence: &Evidence, program: &Program, groups: &Groups) -> Result
     if !may_draw(program)? {
         return Ok(false);
     }
-    for other in programs(evidence)? {
-        let beside = || other.cgroup().ok().flatten().is_some_and(|own| own.path == groups.path);
-        if other.pid() != program.pid() && beside() && may_draw(other).unwrap_or(true) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let is_beside = |other: &&Program| {
+        let own = other.cgroup().ok().flatten();
+        other.pid() != program.pid() && own.is_some_and(|own| own.path == groups.path)
+    };
+    let mut others = running(evidence).filter(is_beside);
+    Ok(!others.any(|other| may_draw(other).unwrap_or(true)))
 }
 
 fn refused_or_too_low(

@@ -14,6 +14,7 @@ use super::facts::{
 };
 use super::kept::boot_fix;
 use super::limits::barred;
+use super::links;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
 
@@ -245,9 +246,8 @@ fn mysql(evidence: &Evidence) -> Answer {
             ),
         };
         let text = format!("{} is configured to use huge pages, and {what}", program.title());
-        let mariadb = "https://mariadb.com/kb/en/server-system-variables/#large_pages";
         let case = Case::sure(text)
-            .link(program.is_mariadb().then_some(mariadb))
+            .link(program.is_mariadb().then_some(links::MARIADB))
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
             .seen_free(evidence);
@@ -258,7 +258,6 @@ fn mysql(evidence: &Evidence) -> Answer {
                 group,
             )
         });
-        let case = case.wants(default_page(evidence));
         Ok(Some(mysql_fix(
             evidence,
             program,
@@ -284,6 +283,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, settings: Option<Innodb>, c
     let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
     let spare = evidence.snapshot.pool(page).and_then(Pool::available);
     let goal = format!("mysql:pid={}", program.pid());
+    let case = case.wants(page);
     let case = match (pages, spare) {
         (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => {
             case.when(is_barred, |case| case.plan(goal))

@@ -8,7 +8,6 @@ use programs::Evidence;
 use programs::{Jvm, JvmKind, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
-use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
 use crate::thp::unread_conf;
 
@@ -180,7 +179,7 @@ fn asks(target: &Target, kind: Option<Kind>) -> Asks {
     }
     match kind {
         Some(Kind::Jvm) => match target.main.jvm() {
-            Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Asks::Yes,
+            Ok(Some(jvm)) if jvm.wants_hugetlb() => Asks::Yes,
             // It advises its memory by default.
             Ok(Some(jvm)) if jvm.kind == JvmKind::OpenJ9 => match jvm.unadvised {
                 true => Asks::No("-Xlp:objectheap:pagesize=2M or -XX:+TransparentHugePage"),

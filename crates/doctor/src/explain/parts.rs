@@ -49,9 +49,10 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         Ok(_) => of_rest(target, &rest, default_page.filter(|_| kind == Some(Kind::Mysql))),
         Err(why) => vec![unread(PartKind::PrivateMemory, why)],
     };
-    let (mut first, mut others): (Vec<Part>, Vec<Part>) = match is_shared_database(kind) {
-        true => (shared, rest),
-        false => (Vec::new(), rest.into_iter().chain(shared).collect()),
+    let (mut first, mut others): (Vec<Part>, Vec<Part>) = match kind {
+        // Their cache is shared memory.
+        Some(Kind::Postgres | Kind::Oracle) => (shared, rest),
+        _ => (Vec::new(), rest.into_iter().chain(shared).collect()),
     };
     others.sort_by_key(|part| Reverse(part.weight()));
     first.splice(0..0, heap_part);
@@ -310,14 +311,4 @@ pub(super) fn base_by_reason(areas: &[&Area], target: &Target, ground: &Ground<'
         }
     }
     sums
-}
-
-/// Does it ask for pages of a pool?
-pub(super) fn asks_for_hugetlb(jvm: &Jvm) -> bool {
-    jvm.large_pages && !jvm.transparent
-}
-
-/// Is it a database whose cache is shared memory?
-fn is_shared_database(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Postgres | Kind::Oracle))
 }

@@ -205,31 +205,22 @@ fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
         )
 }
 
-/// Run-times of pods: what they name control groups by, their processes, and where each has the limit of its containers.
-const RUN_TIMES: [(&str, &str, &str); 3] = [
-    (
-        "docker-",
-        "dockerd",
-        "default-ulimits in /etc/docker/daemon.json, and restart docker",
-    ),
-    (
-        "crio-",
-        "crio",
-        "LimitMEMLOCK=infinity in a drop-in of crio.service, and restart crio",
-    ),
-    (
-        "cri-containerd-",
-        "containerd",
-        "LimitMEMLOCK=infinity in a drop-in of containerd.service, and restart containerd",
-    ),
+/// Run-times of pods: what they name control groups by, and their processes. Docker runs containerd too, and comes before it.
+const RUN_TIMES: [(&str, &str); 3] = [
+    ("docker-", "dockerd"),
+    ("crio-", "crio"),
+    ("cri-containerd-", "containerd"),
 ];
 
-/// Where the run-time of a pod has the limit: by its control group, else by what runs. Docker runs containerd too, and comes before it.
-pub(super) fn of_run_time(evidence: &Evidence, group: &str) -> &'static str {
+/// Where the run-time of a pod has the limit of its containers: by its control group, else by what runs.
+pub(super) fn of_run_time(evidence: &Evidence, group: &str) -> String {
     let runs = |name: &str| running(evidence).any(|program| program.pages.name == name);
-    let by_group = RUN_TIMES.iter().find(|(prefix, ..)| group.contains(*prefix));
-    let own = by_group.or_else(|| RUN_TIMES.iter().find(|(_, name, _)| runs(name)));
-    own.map_or("LimitMEMLOCK of containerd.service or crio.service", |(.., how)| how)
+    let by_group = RUN_TIMES.iter().find(|(prefix, _)| group.contains(*prefix));
+    match by_group.or_else(|| RUN_TIMES.iter().find(|(_, name)| runs(name))) {
+        None => "LimitMEMLOCK of containerd.service or crio.service".to_owned(),
+        Some((_, "dockerd")) => "default-ulimits in /etc/docker/daemon.json, and restart docker".to_owned(),
+        Some((_, name)) => format!("LimitMEMLOCK=infinity in a drop-in of {name}.service, and restart {name}"),
+    }
 }
 
 /// Services whose limit containers get.

@@ -51,11 +51,7 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
 /// A kernel without hugetlb pages, as in a paravirtualized guest of Xen, drops whatever its boot line asks for.
 fn without_hugetlb(evidence: &Evidence) -> Answer {
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let ours = |word: &&str| {
-        ["hugepages=", "hugepagesz=", "default_hugepagesz="]
-            .iter()
-            .any(|name| word.starts_with(name))
-    };
+    let ours = |word: &&str| word.trim_start_matches("default_").starts_with("hugepages");
     let words: Vec<&str> = line.split_whitespace().filter(ours).collect();
     if words.is_empty() {
         return Ok(Vec::new());

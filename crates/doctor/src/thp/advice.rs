@@ -82,15 +82,7 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
 }
 
 /// Programs that switch THP off for themselves: Ceph's daemons (their option `thp`, ceph/ceph#31582), 389 Directory Server with THP_DISABLE=1.
-const SWITCH_IT_OFF: [&str; 7] = [
-    "ceph-osd",
-    "ceph-mon",
-    "ceph-mgr",
-    "ceph-mds",
-    "radosgw",
-    "rbd-mirror",
-    "ns-slapd",
-];
+const SWITCH_IT_OFF: &str = "ceph-osd ceph-mon ceph-mgr ceph-mds radosgw rbd-mirror ns-slapd";
 
 /// Its allocator switched THP off by prctl from April 2024 to August 2026 (oven-sh/bun#36990).
 const BUN: &str = "bun";
@@ -100,7 +92,7 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
         // MariaDB calls prctl itself, as Redis does.
         program.kind.known() == Some(&Some(Kind::Redis))
             || program.is_mariadb()
-            || SWITCH_IT_OFF.contains(&&*program.pages.name)
+            || SWITCH_IT_OFF.split(' ').any(|name| name == program.pages.name)
             || unit(program).is_some_and(|unit| unit.thp.is_some())
     };
     // It keeps THP from its own memory on purpose, and not from that of others.
