@@ -19,31 +19,28 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
-        let (has, place) = match &service.unit.memlock {
-            Some((limit, _)) if *limit >= promised => return None,
-            Some((limit, place)) => (limit.to_string(), place),
-            None => ("not set".to_owned(), &service.path),
-        };
-        let text = match service.unit.memlock {
-            None => format!(
-                "{} does not get the limit of locked memory that limits.conf sets for {} ({promised}): that file applies to logins, not to services",
-                service.name, user.value
-            ),
-            Some(_) => format!(
-                "{} may lock {has}, and limits.conf sets {promised} for {}: a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB",
-                service.name, user.value
-            ),
-        };
-        Some(
-            Case::sure(text)
-                .info_if(line.domain == "*")
-                .seen_limit(line)
-                .seen(&user.place, "User", &user.value)
-                .seen(place, "LimitMEMLOCK", has)
-                .unlimited(&format!("systemctl edit {}", service.name)),
-        )
+        let set = service.unit.memlock.as_ref();
+        if set.is_some_and(|(limit, _)| *limit >= promised) {
+            return None;
+        }
+        let has = set.map_or_else(|| "systemd's default".to_owned(), |(limit, _)| limit.to_string());
+        let case = unlike_limits_conf(&service.name, &has, promised, line).info_if(line.domain == "*");
+        let case = case.seen(&user.place, "User", &user.value);
+        let place = set.map_or(&service.path, |(_, place)| place);
+        let case = case.seen(place, "LimitMEMLOCK", has);
+        let case = case.unlimited(&format!("systemctl edit {}", service.name));
+        let note = "a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB";
+        Some(case.fix_if(set.is_some(), note))
     });
     Ok(cases.collect())
+}
+
+/// A service that may lock less than limits.conf sets for its user.
+pub(super) fn unlike_limits_conf(who: &str, has: &str, promised: Limit, line: &LimitLine) -> Case {
+    Case::sure(format!(
+        "the memlock limit of {who} is {has}, and limits.conf sets {promised}: that file applies to logins, not to services"
+    ))
+    .seen_limit(line)
 }
 
 impl Case {

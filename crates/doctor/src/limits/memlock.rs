@@ -9,7 +9,7 @@ use programs::config::{LimitLine, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
-use super::files::{of_run_time, what};
+use super::files::{self, of_run_time, what};
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
@@ -333,13 +333,9 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
         if unit.memlock.is_some() || has >= promised || !meant {
             return Ok(None);
         }
-        let case = Case::sure(format!(
-            "{} may lock {has}, and limits.conf sets {promised}: that file applies to logins, not to services",
-            program.title()
-        ))
-        .seen_limit(line)
-        .seen(program.file("limits"), "Max locked memory", has)
-        .seen(program.file("cgroup"), "service", &unit.name);
+        let case = files::unlike_limits_conf(&program.title(), &has.to_string(), promised, line)
+            .seen(program.file("limits"), "Max locked memory", has)
+            .seen(program.file("cgroup"), "service", &unit.name);
         Ok(Some(limit_fix(evidence, program, case, None)))
     })
 }

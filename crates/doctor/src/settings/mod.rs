@@ -3,7 +3,7 @@
 use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Cause, Unread};
-use programs::config::given::FileKind;
+use programs::config::given::{FileKind, HugeMount};
 use programs::config::{BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
@@ -16,12 +16,10 @@ use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 
 mod keys;
-mod mounts;
 #[cfg(test)]
 mod tests;
 mod unheard;
 
-use mounts::by_scripts;
 use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
@@ -280,4 +278,43 @@ fn switches(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         "read what it does in that kernel's transhuge.rst, and its value: cat {}/{first}",
         thp.directory
     ))))
+}
+
+const MOUNT: &str = "https://man7.org/linux/man-pages/man8/mount.8.html";
+
+/// Options that no mount has, and mounts that hide others. An option that names the default size is not missed.
+fn by_scripts(mounts: &[HugeMount], default: Bytes) -> Vec<Case> {
+    let strays = mounts.iter().filter(|own| own.written() != Some(default));
+    let strays = strays.filter_map(|own| stray(own, default));
+    strays.chain(mounts.iter().filter_map(hiding)).collect()
+}
+
+fn stray(own: &HugeMount, default: Bytes) -> Option<Case> {
+    let (stray, target) = (own.stray()?, &own.target);
+    let lost = match own.written() {
+        Some(_) => format!(
+            "the hugetlbfs at {target} has pages of the default size ({})",
+            default.exact()
+        ),
+        None => "the option has no effect".to_owned(),
+    };
+    Some(
+        Case::sure(format!(
+            "`mount` takes {stray} as the name of the device, as -o is missing: {lost}"
+        ))
+        .link(Some(MOUNT))
+        .seen(&own.place, "device", stray)
+        .fix(format!("mount -t hugetlbfs -o {stray} nodev {target}")),
+    )
+}
+
+fn hiding(own: &HugeMount) -> Option<Case> {
+    let (over, target) = (own.over.as_ref()?, &own.target);
+    Some(
+        Case::sure(format!("the hugetlbfs of {over} is hidden by that of {}, which has the same directory", own.place))
+            .link(Some(MOUNT))
+            .seen(over, "mounted at", target)
+            .seen(&own.place, "mounted at", target)
+            .fix("mount each page size at a directory of its own: -o pagesize=2M at /mnt/huge, -o pagesize=1G at /mnt/huge-1G"),
+    )
 }

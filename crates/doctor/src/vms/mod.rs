@@ -2,7 +2,6 @@
 
 mod definitions;
 mod guests;
-mod mapped;
 mod nova;
 mod sizes;
 mod vmware;
