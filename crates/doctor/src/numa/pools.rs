@@ -10,7 +10,7 @@ use programs::{Area, Evidence, Kind, Program};
 use super::confined::shares_cpus;
 use crate::demand::{Shortage, shortages};
 use crate::facts::{
-    absent, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
+    absent, bytes, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
 };
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::pools::is_written_by_node;
@@ -252,69 +252,55 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
     };
     let asked = list.split(',').map(|mib| Bytes::mib(mib.trim().parse().unwrap_or(0)));
     for (node, asked) in (0_u32..).zip(asked) {
-        let mut free = Bytes(0);
-        let mut is_there = false;
-        let has = |own: &&Pool| {
-            own.nodes
-                .known()
-                .is_some_and(|nodes| nodes.iter().any(|part| part.node == node))
-        };
-        if asked.0 > 0 && !pools.iter().any(has) {
-            return Ok(Some(no_node(program, pool, (node, asked), list)));
-        }
+        let mut free = None;
         for own in pools {
-            let part = known(&own.nodes)?.iter().find(|part| part.node == node);
-            is_there |= part.is_some() && own.size == pool.size;
-            let pages = part.map_or(Ok(&0), |part| known(&part.free))?;
-            free.0 = pages.saturating_mul(own.size.0).saturating_add(free.0);
+            if let Some(part) = known(&own.nodes)?.iter().find(|part| part.node == node) {
+                let sum = free.get_or_insert(Bytes(0));
+                sum.0 = sum.0.saturating_add(bytes(own, *known(&part.free)?).0);
+            }
         }
-        if free < asked && is_there {
-            return Ok(Some(too_few_on(program, pool, (node, asked, free), list)));
-        }
+        let who = format!("{} asks for {asked} on node {node} (--socket-mem)", program.title());
+        let case = match free {
+            None if asked.0 > 0 => no_node(&who, (node, asked), list),
+            Some(free) if free < asked => too_few_on(&who, pool, (node, asked, free)),
+            _ => continue,
+        };
+        let case = case.wants(pool.size);
+        return Ok(Some(case.seen(program.file("cmdline"), "--socket-mem", list)));
     }
     Ok(None)
 }
 
-fn no_node(program: &Program, pool: &Pool, (node, asked): (u32, Bytes), list: &str) -> Case {
+fn no_node(who: &str, (node, asked): (u32, Bytes), list: &str) -> Case {
     let there: Vec<&str> = list.split(',').take(node as usize).collect();
-    let has_any = there
-        .iter()
-        .any(|mib| mib.trim().parse::<u64>().is_ok_and(|mib| mib > 0));
-    let there = match has_any {
+    let is_asked = |mib: &&str| mib.trim().parse::<u64>().is_ok_and(|mib| mib > 0);
+    let there = match there.iter().any(is_asked) {
         true => there.join(","),
         // All of it was to be on nodes that are not there.
         false => (asked.0 >> 20).to_string(),
     };
-    Case::likely(format!(
-        "{} asks for {asked} on node {node} (--socket-mem), and this machine has no such node: it does not start",
-        program.title()
-    ))
-    .wants(pool.size)
-    .seen(program.file("cmdline"), "--socket-mem", list)
-    .seen("/sys/devices/system/node", format!("node{node}"), "not there")
-    .fix_if(
-        node > 0,
-        format!("ask for the nodes that are there alone: --socket-mem {there}"),
-    )
-    .fix("in a virtual machine: or give it as many nodes as its programs ask for")
+    Case::likely(format!("{who}, and this machine has no such node: it does not start"))
+        .seen("/sys/devices/system/node", format!("node{node}"), "not there")
+        .fix_if(
+            node > 0,
+            format!("ask for the nodes that are there alone: --socket-mem {there}"),
+        )
+        .fix("in a virtual machine: or give it as many nodes as its programs ask for")
 }
 
-fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes), list: &str) -> Case {
-    let page = pool.size;
-    let pages = pages_for(asked, page);
-    let file = node_file(pool, node);
+fn too_few_on(who: &str, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes)) -> Case {
+    let (pages, file) = (pages_for(asked, pool.size), node_file(pool, node));
     Case::likely(format!(
-        "{} asks for {asked} on node {node} (--socket-mem), and {free} in hugetlb pages is free there: it does not start",
-        program.title()
+        "{who}, and {free} in hugetlb pages is free there: it does not start"
     ))
-    .wants(page)
-    .seen(program.file("cmdline"), "--socket-mem", list)
     .seen(&file, "free on the node", free)
     .fix_with(
-        Need::More(page, pages),
+        Need::More(pool.size, pages),
         format!("echo {pages} > {file} (beside those in use there)"),
     )
-    .otherwise(format!("ask for less of node {node}: the machine has no room for such a pool"))
+    .otherwise(format!(
+        "ask for less of node {node}: the machine has no room for such a pool"
+    ))
 }
 
 /// Does it still wait for pages of this pool that its nodes do not have?

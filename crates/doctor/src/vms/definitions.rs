@@ -93,16 +93,26 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
     Ok(cases.collect())
 }
 
+/// What may be wrong with one guest, but for its page sizes.
+const OF_ONE: [fn(&Evidence, &Guest) -> Option<Case>; 6] = [
+    found_at_start,
+    of_other_pool,
+    on_no_mount,
+    unshared,
+    promised_more,
+    without_hpage,
+];
+
 pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let guests = guests(evidence);
-    let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
-    cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| of_other_pool(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
-    cases.extend(guests.iter().filter_map(unshared));
-    cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
+    let mut cases = Vec::new();
+    for guest in &guests {
+        let mut own = refused(guest);
+        own.extend(no_such_size(evidence, guest));
+        own.extend(OF_ONE.iter().filter_map(|check| check(evidence, guest)));
+        let manager = links::of_manager(guest.manager);
+        cases.extend(own.into_iter().map(|case| case.link(Some(manager))));
+    }
     let mut last = Vec::new();
     for guest in &guests {
         last.extend(unmounted(evidence, guest)?);
@@ -147,21 +157,17 @@ fn short_of_pages(evidence: &Evidence, guests: &[Guest]) -> Answer {
 const SHARED: &str = "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise";
 
 /// The guest starts, and devices of vhost-user do not work.
-fn unshared(guest: &Guest) -> Option<Case> {
+fn unshared(_: &Evidence, guest: &Guest) -> Option<Case> {
     let place = guest.unshared.as_ref()?;
     let case = Case::sure(format!(
         "devices of vhost-user do not work in {}: their other end cannot map its memory, which is private",
         guest.name
     ));
-    Some(
-        case.link(Some(links::of_manager(guest.manager)))
-            .seen(place, "device", "vhost-user")
-            .seen(&guest.place, "shared memory", "no")
-            .fix(match guest.manager {
-                Manager::Libvirt => SHARED,
-                _ => "share=on in the backend of its memory: -object memory-backend-file,...,share=on",
-            }),
-    )
+    let case = case.seen(place, "device", "vhost-user");
+    Some(case.seen(&guest.place, "shared memory", "no").fix(match guest.manager {
+        Manager::Libvirt => SHARED,
+        _ => "share=on in the backend of its memory: -object memory-backend-file,...,share=on",
+    }))
 }
 
 /// Definitions that their manager does not accept: nothing else about their pages can be right.
@@ -182,7 +188,6 @@ fn refused(guest: &Guest) -> Vec<Case> {
         };
         let why = &refused.why;
         Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
-            .link(Some(links::of_manager(guest.manager)))
             .seen(&refused.place, format!("{who}'s error"), why)
             .fix(fix)
     });
@@ -214,7 +219,6 @@ fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
             guest.name
         ))
-        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "path", path)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
@@ -237,7 +241,6 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             guest.name
         ))
         .severity(Severity::Warning)
-        .link(Some(links::of_manager(guest.manager)))
         .wants(page)
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
