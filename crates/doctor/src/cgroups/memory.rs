@@ -1,5 +1,7 @@
 //! Memory limits that keep huge pages from being charged.
 
+use std::collections::BTreeMap;
+
 use model::Bytes;
 use programs::{Area, Evidence, Limit};
 
@@ -51,18 +53,15 @@ pub(super) fn blocked(evidence: &Evidence) -> Answer {
     if refused < 100 || refused.saturating_mul(100) < given {
         return Ok(Vec::new());
     }
-    let mut full: Vec<(&str, Bytes, Bytes)> = Vec::new();
-    for program in programs(evidence)? {
-        let Ok(Some(groups)) = program.cgroup() else { continue };
-        for level in &groups.levels {
-            let (Some(Limit::Bytes(max)), Some(now)) = (level.memory_max.known(), level.memory_current.known()) else {
-                continue;
-            };
-            if now.0 as f64 >= *max as f64 * 0.95 && !full.iter().any(|(directory, ..)| *directory == level.directory) {
-                full.push((&level.directory, *now, Bytes(*max)));
-            }
-        }
-    }
+    let all = programs(evidence)?.iter();
+    let groups = all.filter_map(|program| program.cgroup().ok().flatten());
+    let full = groups.flat_map(|groups| &groups.levels).filter_map(|level| {
+        let (Limit::Bytes(max), now) = (*level.memory_max.known()?, *level.memory_current.known()?) else {
+            return None;
+        };
+        (now.0 as f64 >= max as f64 * 0.95).then_some((level.directory.as_str(), (now, Bytes(max))))
+    });
+    let full: BTreeMap<&str, (Bytes, Bytes)> = full.collect();
     let confidence = if full.is_empty() { Case::hint } else { Case::likely };
     let case = confidence(format!(
         "{refused} page faults since boot got base pages because a memory limit had no room for a huge page"
@@ -70,7 +69,7 @@ pub(super) fn blocked(evidence: &Evidence) -> Answer {
     .info_if(full.is_empty())
     .seen("/proc/vmstat", "thp_fault_fallback_charge", refused)
     .seen("/proc/vmstat", "thp_fault_alloc", given);
-    let case = full.iter().take(4).fold(case, |case, (directory, now, max)| {
+    let case = full.iter().take(4).fold(case, |case, (directory, (now, max))| {
         case.seen(format!("{directory}/memory.current"), "", now)
             .seen(format!("{directory}/memory.max"), "", max)
     });

@@ -9,14 +9,13 @@ use programs::{Jvm, JvmKind, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
+use crate::facts::thp_file;
 use crate::thp::unread_conf;
 
 /// What a program needs, and the limits below that.
 pub(super) type Limited = (Needs, Vec<TooLow>);
 
-const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub(super) const HEAP_AT: &str = "-XX:AllocateHeapAt";
-const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
@@ -40,11 +39,11 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     }));
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(Thp::pmd_policy);
-    asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
+    asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, thp_file("enabled"))));
     let areas = target.main.areas().unwrap_or_default();
     if jvm.is_some_and(|jvm| heap_file::view(jvm, areas).is_some()) && heap_at(target).is_none() {
         let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
-        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
+        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, thp_file("shmem_enabled"))));
     }
     if target.main.pages.thp_enabled.known() == Some(&false) && !target.main.is_mariadb() {
         asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));

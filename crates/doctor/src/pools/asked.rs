@@ -1,8 +1,8 @@
 //! Pools that are smaller than files or the boot command line request.
 
 use host::snapshot::Pool;
+use model::Bytes;
 use model::findings::Severity;
-use model::{Bytes, Cause};
 use programs::Evidence;
 use programs::config::{Boot, Setting, requested};
 
@@ -234,11 +234,11 @@ fn with_all(evidence: &Evidence, pool: &Pool, place: &str) -> String {
 }
 
 fn failed_since_boot(evidence: &Evidence) -> Result<Option<Case>, Reason> {
-    let count = evidence.snapshot.memory.count("htlb_buddy_alloc_fail");
-    if count.unread().is_some_and(|why| why.unread == Cause::Absent) {
-        return Ok(None);
-    }
-    let failed = *known(&count)?;
+    let failed = evidence
+        .snapshot
+        .memory
+        .count("htlb_buddy_alloc_fail")
+        .or_if_absent(0)?;
     let case =
         Case::hint(format!(
             "{failed} attempts since boot to allocate a page for a pool failed; the kernel does not record the request itself"

@@ -28,6 +28,11 @@ struct Product {
     /// What does for its service alone, if anything does.
     #[serde(default)]
     alone: String,
+    /// What does not start under `always`, and images that start it, by the last parts of their names.
+    #[serde(default)]
+    refuses: String,
+    #[serde(default)]
+    images: Vec<String>,
     /// The policies under which THP is on as its vendor asks; none where it advises against `always`.
     #[serde(default)]
     kept_on: Vec<String>,
@@ -58,13 +63,21 @@ impl Product {
     }
 }
 
+static ALL: LazyLock<Vec<Product>> = LazyLock::new(|| {
+    let table: Result<BTreeMap<String, Vec<Product>>, _> = toml::from_str(include_str!("vendors.toml"));
+    table.expect("a table of products").into_values().flatten().collect()
+});
+
 /// Those of this system.
 fn products(snapshot: &Snapshot) -> impl Iterator<Item = &'static Product> {
-    static ALL: LazyLock<Vec<Product>> = LazyLock::new(|| {
-        let table: Result<BTreeMap<String, Vec<Product>>, _> = toml::from_str(include_str!("vendors.toml"));
-        table.expect("a table of products").into_values().flatten().collect()
-    });
     ALL.iter().filter(move |product| product.is_for(snapshot))
+}
+
+/// What of an image does not start under `always`, if anything does not, and where its vendor says so.
+pub(super) fn refusing(image: &str) -> Option<(&'static str, &'static str)> {
+    let mut all = ALL.iter();
+    let product = all.find(|product| product.images.iter().any(|own| own == image))?;
+    Some((&product.refuses, &product.link))
 }
 
 /// Those whose vendors advise against `always`.
