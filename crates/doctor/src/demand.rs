@@ -11,8 +11,8 @@ use host::CpuList;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
+use programs::config::Setting;
 use programs::config::given::{FileKind, Guest};
-use programs::config::{Boot, Setting};
 
 use crate::facts::{node_file, pages_for, persistent};
 use crate::remedy::{Need, Remedy};
@@ -267,7 +267,7 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 /// Pages of that size that programs of the files ask for together, as far as they say how many.
 pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
     let Ok(room) = Room::of(evidence) else { return 0 };
-    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
+    let demands = demands(evidence, &room).into_iter();
     let own = demands.filter(|demand| demand.page.unwrap_or(room.default) == page);
     let pages = own.filter_map(|demand| Some(pages_for(demand.bytes.ok()?, page)));
     pages.fold(0, u64::saturating_add)
@@ -281,7 +281,7 @@ pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
 
 /// The page sizes that programs of the files ask for; `None` is the default one.
 fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
-    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
+    let demands = demands(evidence, room).into_iter();
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
     let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
@@ -296,11 +296,7 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage<'_>>, Reason> {
     let room = Room::with(evidence, asker != FileKind::Pod)?;
-    let sizes = match evidence.has_machine {
-        true => room.sizes(),
-        false => Boot::COMMON.to_vec(),
-    };
-    let mut demands = demands(evidence, &sizes, room.default);
+    let mut demands = demands(evidence, &room);
     // Those that are bound to nodes come first: the others take what is left, on any node.
     demands.sort_by_key(|demand| demand.nodes.is_none());
     let taken = Taken::of(evidence, &demands);
@@ -329,12 +325,13 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         }
         let nodes = demand.nodes.filter(|_| part.is_some());
         let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
-        let of_nodes = nodes.as_ref();
-        let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-        let owed = spare.owed.get(&page).copied().unwrap_or(0);
+        let free = || taken.free_by_node(page, promised);
+        let unbound = nodes.as_ref().and_then(|nodes| unbound(&free(), nodes, need));
         short.push(Shortage {
             evidence,
-            beyond: demand.beyond.saturating_add(owed),
+            beyond: demand
+                .beyond
+                .saturating_add(spare.owed.get(&page).copied().unwrap_or(0)),
             demand: Demand { nodes, ..demand },
             page,
             need,

@@ -328,43 +328,33 @@ pub(super) fn percent(part: Bytes, whole: Bytes) -> f64 {
 /// Cases that a rule reports at most, the first ones: twenty processes with one fault have one cause.
 const MOST_CASES: usize = 8;
 
-/// What checking items one by one comes to: cases, reasons why some could not be read, and the number of all.
-fn sort_out<T>(
-    items: impl IntoIterator<Item = T>,
-    look: impl Fn(T) -> Result<Option<Case>, Reason>,
-) -> (Vec<Case>, Vec<Reason>, usize) {
-    let (mut cases, mut reasons, mut all) = (Vec::new(), Vec::new(), 0);
-    for item in items {
-        all += 1;
-        match look(item) {
-            Ok(case) => cases.extend(case),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    cases.truncate(MOST_CASES);
-    (cases, reasons, all)
-}
-
-/// What could be read, and the first reason why something could not.
-pub(super) fn readable<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Option<Reason>) {
-    let (mut read, mut unread) = (Vec::new(), None);
+/// What could be read, and the reasons why something could not.
+fn sort_out<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Vec<Reason>) {
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
     for one in all {
         match one {
             Ok(one) => read.push(one),
-            Err(reason) => unread = unread.or(Some(reason)),
+            Err(reason) => unread.push(reason),
         }
     }
     (read, unread)
 }
 
+/// What could be read, and the first reason why something could not.
+pub(super) fn readable<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Option<Reason>) {
+    let (read, unread) = sort_out(all);
+    (read, unread.into_iter().next())
+}
+
 /// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
 pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
-    let (cases, reasons, _) = sort_out(items, look);
-    match reasons.first() {
-        Some(first) if cases.is_empty() => Err(match reasons.len() {
-            1 => first.clone(),
-            many => format!("{}, and {} more like it", first.text, many - 1).into(),
-        }),
+    let (read, reasons) = sort_out(items.into_iter().map(look));
+    let cases: Vec<Case> = read.into_iter().flatten().take(MOST_CASES).collect();
+    match &reasons[..] {
+        [only] if cases.is_empty() => Err(only.clone()),
+        [first, more @ ..] if cases.is_empty() => {
+            Err(format!("{}, and {} more like it", first.text, more.len()).into())
+        }
         _ => Ok(cases),
     }
 }
@@ -398,9 +388,11 @@ pub(super) fn each_that_can<T>(
     items: impl IntoIterator<Item = T>,
     look: impl Fn(T) -> Result<Option<Case>, Reason>,
 ) -> Answer {
-    let (cases, reasons, all) = sort_out(items, look);
+    let (read, reasons) = sort_out(items.into_iter().map(look));
+    let (all, is_all_unread) = (read.len() + reasons.len(), read.is_empty());
+    let cases = read.into_iter().flatten().take(MOST_CASES).collect();
     let Some(first) = reasons.first() else { return Ok(cases) };
-    if reasons.len() == all {
+    if is_all_unread {
         return Err(first.clone());
     }
     let text = format!("{} of {all} could not be read, such as {}", reasons.len(), first.text);

@@ -9,6 +9,7 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
+use crate::facts::parts;
 use crate::remedy::Draft;
 pub(super) use case::Case;
 
@@ -153,18 +154,11 @@ fn in_files(evidence: &Evidence, kinds: &[FileKind], check: Check) -> Answer {
 
 /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
 fn either(one: Answer, other: Answer) -> Answer {
-    match (one, other) {
-        (Ok(mut cases), Ok(more)) => {
-            cases.extend(more);
-            Ok(cases)
-        }
-        (Err(mut reason), other) | (other, Err(mut reason)) if reason.elsewhere.is_some() => {
-            let cases = reason.elsewhere.get_or_insert_default();
-            cases.extend(other.unwrap_or_default());
-            Err(reason)
-        }
-        (Ok(cases), Err(_)) | (Err(_), Ok(cases)) => Ok(cases),
-        (not_judged, Err(_)) => not_judged,
+    let is_unread = |answer: &Answer| answer.as_ref().is_err_and(|reason| reason.elsewhere.is_none());
+    match (is_unread(&one), is_unread(&other)) {
+        (false, true) => one,
+        (true, false) => other,
+        _ => parts([one, other]),
     }
 }
 

@@ -4,7 +4,7 @@ use host::CpuList;
 use host::processes::taken_of_pool;
 use model::Bytes;
 use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
-use programs::config::{Instance, Parameters, Setting};
+use programs::config::{Boot, Instance, Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::size::oracle;
@@ -15,9 +15,13 @@ use crate::facts::{in_postgres, pages_for, running};
 use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
-/// `sizes` are those that pages have there, `default` is the one of programs that name none.
-pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
-    let given = &evidence.files;
+/// All of them, with the pools that there will be.
+pub(super) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
+    let (given, default) = (&evidence.files, room.default);
+    let sizes = match evidence.has_machine {
+        true => room.sizes(),
+        false => Boot::COMMON.to_vec(),
+    };
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
     let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
@@ -25,7 +29,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
     let mysql = mysql.map(|server| mysql_demand(&server, default));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
-    let java = java.map(|one| java_demand(&one, sizes, default));
+    let java = java.map(|one| java_demand(&one, &sizes, default));
     let guests = guests(evidence);
     let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(guest_demands);
     let pods = given.pods.iter().flat_map(pod_demands);
