@@ -116,6 +116,19 @@ pub struct Part {
 }
 
 impl Part {
+    /// One in many places, which needs no page of a pool and has none.
+    pub(super) fn new(what: PartKind, size: Bytes, backing: Reading<Backing>, touched: Reading<Bytes>) -> Self {
+        Self {
+            what,
+            range: None,
+            size,
+            backing,
+            touched,
+            hugetlb: None,
+            needs: None,
+        }
+    }
+
     /// Bytes that huge pages back, and all that are counted: of a hugetlb mapping the whole, because it is reserved.
     pub(super) fn huge_and_all(&self) -> Option<(u64, u64)> {
         let reserved = self.hugetlb.map_or(0, |pages| pages.total.saturating_mul(pages.page.0));

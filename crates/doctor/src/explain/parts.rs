@@ -118,18 +118,14 @@ fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<B
     let others = target.family.iter().flatten();
     let all = target.main.areas().unwrap_or_default().iter().chain(others);
     let all: Vec<&Area> = all.filter(is_same).collect();
-    let backing = counted(&all);
-    let hugetlb = of_pool(area, area.size(), &segment.touched);
+    let (size, touched) = (area.size(), segment.touched.clone());
+    let hugetlb = of_pool(area, size, &touched);
+    let lacking = default_page.filter(|_| hugetlb.is_none());
     Part {
-        what: PartKind::SharedMemory,
         range: Some(range(&area.range)),
-        size: area.size(),
-        needs: default_page
-            .filter(|_| hugetlb.is_none())
-            .map(|page| Needs::of(page, area.size())),
+        needs: lacking.map(|page| Needs::of(page, size)),
         hugetlb,
-        touched: segment.touched.clone(),
-        backing,
+        ..Part::new(PartKind::SharedMemory, size, counted(&all), touched)
     }
 }
 
@@ -140,16 +136,11 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
         .known()
         .and_then(|backing| backing.iter().find_map(|(kind, _)| kind.pool()));
     let touched = vm.backing.clone().map(|backing| backing.total());
+    let lacking = default_page.filter(|_| kind.is_none());
     Part {
-        what: PartKind::GuestMemory,
-        range: None,
-        size: total,
         hugetlb: kind.map(|page| HugetlbPages::of(page, total, touched.known().copied())),
-        needs: default_page
-            .filter(|_| kind.is_none())
-            .map(|page| Needs::of(page, total)),
-        backing: vm.backing.clone(),
-        touched,
+        needs: lacking.map(|page| Needs::of(page, total)),
+        ..Part::new(PartKind::GuestMemory, total, vm.backing.clone(), touched)
     }
 }
 
@@ -177,13 +168,10 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
         Some(Needs { page, pages })
     };
     Part {
-        what: PartKind::JavaHeap,
         range: Some(range(&heap.range)),
-        size: heap.committed,
-        touched,
         needs: jvm.zip(largest).and_then(|(jvm, largest)| needs(jvm, largest)),
         hugetlb,
-        backing: heap.backing.clone(),
+        ..Part::new(PartKind::JavaHeap, heap.committed, heap.backing.clone(), touched)
     }
     .without_needs_that_are_met()
 }
@@ -205,15 +193,7 @@ fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<Hugetlb
 
 /// A part whose mappings could not be read.
 fn unread(what: PartKind, why: Unread) -> Part {
-    Part {
-        what,
-        range: None,
-        size: Bytes(0),
-        backing: Reading::Unread(why.clone()),
-        touched: Reading::Unread(why),
-        hugetlb: None,
-        needs: None,
-    }
+    Part::new(what, Bytes(0), Reading::Unread(why.clone()), Reading::Unread(why))
 }
 
 /// Several mappings as one part.
@@ -229,14 +209,10 @@ fn of_areas(what: PartKind, areas: &[&Area]) -> Part {
         }
         _ => committed.iter().map(|area| area.size()).sum(),
     };
+    let touched = backing.clone().map(|backing| backing.total());
     Part {
-        what,
-        range: None,
-        size,
-        touched: backing.clone().map(|backing| backing.total()),
-        needs: None,
         hugetlb: of_pools(&committed),
-        backing,
+        ..Part::new(what, size, backing, touched)
     }
 }
 

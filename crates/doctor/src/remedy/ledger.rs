@@ -354,23 +354,18 @@ fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
             .known()
             .is_some_and(|choice| choice.offered.iter().any(|offered| offered == value))
     };
-    match name.split_once('/') {
-        None => match name {
-            "enabled" => offers(&thp.enabled),
-            "defrag" => offers(&thp.defrag),
-            "shmem_enabled" => offers(&thp.shmem_enabled),
-            "shrink_underused" => thp.shrink_underused.known().is_some(),
-            "use_zero_page" => thp.use_zero_page.known().is_some(),
-            _ => false,
-        },
-        Some(("khugepaged", name)) => thp
-            .khugepaged
-            .known()
-            .is_some_and(|settings| settings.get(name).known().is_some()),
-        Some((directory, "enabled")) => thp
+    let settings = thp.khugepaged.known();
+    match (name, name.split_once('/')) {
+        ("enabled", _) => offers(&thp.enabled),
+        ("defrag", _) => offers(&thp.defrag),
+        ("shmem_enabled", _) => offers(&thp.shmem_enabled),
+        ("shrink_underused", _) => thp.shrink_underused.known().is_some(),
+        ("use_zero_page", _) => thp.use_zero_page.known().is_some(),
+        (_, Some(("khugepaged", name))) => settings.is_some_and(|settings| settings.get(name).known().is_some()),
+        (_, Some((directory, "enabled"))) => thp
             .sizes
             .iter()
             .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
-        Some(_) => false,
+        _ => false,
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::databases::{is_old_mongo, wants_no_empty_pages};
 use super::dormant::dormant;
 use super::stalls::most_advised;
-use crate::facts::{each, known, largest, policy, programs, running, sum, thp_file};
+use crate::facts::{each, known, largest, policy, programs, readable, running, sum, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -60,6 +60,19 @@ impl Product {
             return Ok(is_named);
         }
         Ok(known(&program.arguments)?.iter().any(|word| word.contains(&self.sign)))
+    }
+
+    /// Its processes, each with that of its memory, and the first reason why one could not be read.
+    fn processes<'e>(
+        &self,
+        all: &'e [Program],
+        memory: impl Fn(&Program) -> Result<Bytes, Reason>,
+    ) -> (Vec<(&'e Program, Bytes)>, Option<Reason>) {
+        let (own, unread) = readable(all.iter().map(|program| {
+            let own = self.has(program)?.then(|| memory(program)).transpose()?;
+            Ok(own.map(|memory| (program, memory)))
+        }));
+        (own.into_iter().flatten().collect(), unread)
     }
 }
 
@@ -175,23 +188,11 @@ pub(super) fn private_thp(program: &Program) -> Result<Bytes, Reason> {
 fn not_always(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     each(against(&evidence.snapshot), |product| {
-        let (mut own, mut unread) = (Vec::new(), None);
-        for program in all {
-            match product
-                .has(program)
-                .and_then(|is_it| is_it.then(|| private_thp(program)).transpose())
-            {
-                Ok(huge) => own.extend(huge.map(|huge| (program, huge))),
-                Err(reason) => unread = Some(reason),
-            }
-        }
+        let (own, unread) = product.processes(all, private_thp);
         let sum = sum(&own);
-        if let Some(reason) = unread.filter(|_| sum < WORTH) {
-            return Err(reason);
-        }
         let largest = own.iter().max_by_key(|(_, huge)| *huge);
         let Some((largest, huge)) = largest.filter(|_| sum >= WORTH) else {
-            return Ok(None);
+            return unread.map_or(Ok(None), Err);
         };
         let who = match own.len() {
             1 => format!("{} has", largest.title()),
@@ -232,14 +233,9 @@ fn taken_off(evidence: &Evidence, product: &'static Product, has: &str) -> Case 
 fn kept_on(evidence: &Evidence, policy: &str, off: Vec<&'static Product>) -> Answer {
     let all = programs(evidence)?;
     each(off, |product| {
-        let mut own = Vec::new();
-        for program in all {
-            if product.has(program)? {
-                own.push((program, *known(&program.pages.rss)?));
-            }
-        }
+        let (own, unread) = product.processes(all, |program| Ok(*known(&program.pages.rss)?));
         let Some((program, resident)) = largest(own).filter(|(_, resident)| *resident >= WORTH) else {
-            return Ok(None);
+            return unread.map_or(Ok(None), Err);
         };
         let case = Case::likely(format!(
             "{} has {resident} of memory under the policy `{policy}`; the vendor of {} asks for {}",
