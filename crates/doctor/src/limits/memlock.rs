@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{LimitLine, Unit, memlock_for};
+use programs::config::{LimitLine, Setting, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
@@ -275,13 +275,12 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
     let again = format!("systemctl daemon-reload && systemctl restart {service}");
     let own = unit.and_then(|unit| unit.memlock.as_ref());
     let outside = unit.and_then(|unit| unit.outside.as_ref()).filter(|_| own.is_none());
+    let ignored = |case: Case, line: &Setting| {
+        let value = format!("{}, which systemd ignores", line.value);
+        case.seen(&line.place, &line.name, value)
+    };
     match (own, outside) {
-        (_, Some(line)) => case
-            .seen(
-                &line.place,
-                &line.name,
-                format!("{}, which systemd ignores", line.value),
-            )
+        (_, Some(line)) => ignored(case, line)
             .fix(format!(
                 "write [Service] above {}: a limit outside of that section has no effect",
                 line.place
@@ -292,12 +291,7 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
             .fix(format!("its unit sets no limit, and the process is older: {again}")),
         _ => case
             .with(unit.and_then(|unit| unit.of_init.as_ref()), |case, line| {
-                case.seen(
-                    &line.place,
-                    &line.name,
-                    format!("{}, which systemd does not use", line.value),
-                )
-                .fix(format!(
+                ignored(case, line).fix(format!(
                     "{} of {} is for an init script: systemd takes the limit of the unit",
                     line.name, line.place
                 ))

@@ -176,20 +176,13 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         "System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all",
         Bytes(one)
     ))
-    .severity(if user.is_some() {
-        Severity::Error
-    } else {
-        Severity::Warning
-    })
+    .when(user.is_none(), |case| case.severity(Severity::Warning))
     .seen("/proc/sys/kernel/shmmax", "", one)
     .seen("/proc/sys/kernel/shmall", "in bytes", all);
     let needs = [("kernel.shmmax", Bytes(one), 1), ("kernel.shmall", all, base)];
     let low = needs.into_iter().filter(|(_, has, _)| *has < pool_bytes);
-    Ok(vec![raised(
-        evidence,
-        case,
-        low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1)))),
-    )])
+    let low = low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1))));
+    Ok(vec![raised(evidence, case, low)])
 }
 
 /// With limits that hold the pool: those of the kernel, where they are large, else these numbers.

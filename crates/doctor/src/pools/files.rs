@@ -8,7 +8,7 @@ use programs::config::{Boot, IgnoredWhy, Setting};
 
 use super::boot::of_line;
 use super::scripts;
-use super::size::{named, on_demand};
+use super::size::{named, on_demand, unnamed};
 use super::writers::{disagreement, of_boot, of_files};
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::remedy::Need;
@@ -18,7 +18,6 @@ pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let room = Room::of(evidence)?;
-    let default = room.default.exact();
     if room.pages(room.default) > 0 || all_name_sizes(evidence, &room) {
         return Ok(Vec::new());
     }
@@ -28,14 +27,12 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let taken = room.filled().filter(|(_, (_, place))| is_taken(place));
     let others = taken.map(|(page, (pages, place))| {
         let size = page.exact();
-        Case::likely(format!(
-            "programs that name no size request pages of {default} and get none, while a pool of {} has pages of {size}",
-            Bytes(page.0.saturating_mul(*pages))
-        ))
-        .seen(place, format!("pages of {size}"), pages)
-        .seen(place, format!("pages of {default}, the default size"), 0)
-        .fix(named(page))
-        .fix(format!("or default_hugepagesz={size} on the boot command line"))
+        let memory = Bytes(page.0.saturating_mul(*pages));
+        unnamed(room.default, memory, &format!("pages of {size}"))
+            .seen(place, format!("pages of {size}"), pages)
+            .seen(place, format!("pages of {}, the default size", room.default.exact()), 0)
+            .fix(named(page))
+            .fix(format!("or default_hugepagesz={size} on the boot command line"))
     });
     Ok(others.collect())
 }

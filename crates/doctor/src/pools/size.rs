@@ -34,18 +34,22 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let size = other.size.exact();
-        let case = Case::likely(format!(
-            "programs that name no size request pages of {} and get none, while {} in pages of {size} is free",
-            default.exact(),
-            bytes(other, free)
-        ))
-        .seen("/proc/meminfo", "Hugepagesize", default)
-        .seen(pool_file(own, "nr_hugepages"), "", 0)
-        .seen(pool_file(other, "free_hugepages"), "", &other.free)
-        .fix(named(other.size))
-        .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
+        let case = unnamed(default, bytes(other, free), &format!("pages of {size}"))
+            .seen("/proc/meminfo", "Hugepagesize", default)
+            .seen(pool_file(own, "nr_hugepages"), "", 0)
+            .seen(pool_file(other, "free_hugepages"), "", &other.free)
+            .fix(named(other.size))
+            .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))
     })
+}
+
+/// A pool of another size than the default one has so much.
+pub(super) fn unnamed(default: Bytes, memory: Bytes, other: &str) -> Case {
+    Case::likely(format!(
+        "programs that name no size request pages of {} and get none, while {memory} is in a pool of {other}",
+        default.exact()
+    ))
 }
 
 /// How programs ask for pages of another size than the default one.
@@ -67,11 +71,7 @@ fn other_sizes(evidence: &Evidence) -> Answer {
     if own > 0 || elsewhere == 0 {
         return Ok(Vec::new());
     }
-    let case = Case::likely(format!(
-        "programs that name no size request pages of {} and get none, while {} is in pools of another size",
-        default.exact(),
-        Bytes(elsewhere)
-    ))
+    let case = unnamed(default, Bytes(elsewhere), "another size")
     .seen("/proc/meminfo", "Hugepagesize", default)
     .seen("/proc/meminfo", "HugePages_Total", own)
     .seen("/proc/meminfo", "Hugetlb", all)

@@ -146,30 +146,21 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
 
 /// Why it has none, where pools have so much room.
 fn why_unmet(evidence: &Evidence, told: &Told, room: u64) -> String {
-    match told.page {
-        Some(page) if told.pages == 0 => {
-            let room = match is_lacking(evidence, page) {
-                true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
-                false => format!("{room} can be had"),
-            };
-            format!("it is configured to take pages of {}, and {room}", page.exact())
-        }
-        Some(page) => format!(
-            "it is configured to take {} of {}, and {room} can be had",
-            count(told.pages, "page", "pages"),
-            page.exact()
-        ),
-        None if told.or_always => {
-            "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
-        }
-        None => match told.size(default_size(evidence).ok()) {
-            Some(page) => format!(
-                "it is configured to use the pool of {}, the default size, which has no free page",
-                page.exact()
-            ),
-            None => "it is configured to use a pool, and no pool has a free page".to_owned(),
-        },
+    if told.or_always {
+        return "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned();
     }
+    let asked = match (told.page, told.size(default_size(evidence).ok())) {
+        (Some(page), _) if told.pages == 0 => format!("pages of {}", page.exact()),
+        (Some(page), _) => format!("{} of {}", count(told.pages, "page", "pages"), page.exact()),
+        (None, Some(page)) => format!("pages of {}, the default size", page.exact()),
+        (None, None) => "pages of a pool".to_owned(),
+    };
+    let is_lacking = told.pages == 0 && told.page.is_some_and(|page| is_lacking(evidence, page));
+    let room = match is_lacking {
+        true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
+        false => format!("{room} can be had"),
+    };
+    format!("it is configured to take {asked}, and {room}")
 }
 
 /// Are there no pages of that size, and some of others?
