@@ -119,7 +119,9 @@ pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
 
 /// The request that does: extensions of PostgreSQL take shared memory of their own.
 pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
-    let libraries = preloaded(container);
+    let set = container.postgres.as_ref();
+    let set = set.and_then(|server| server.settings.last("shared_preload_libraries"));
+    let libraries = set.map(|set| &*set.value).filter(|names| !names.is_empty());
     let beside = libraries.map_or(0, |_| need.div_ceil(10));
     let why = libraries.map_or_else(String::new, |names| {
         format!(": {need} pages, and a tenth more for {names}, which takes shared memory of its own")
@@ -130,12 +132,6 @@ pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
         need.saturating_add(beside).saturating_mul(page.0) >> 20,
         container.sized_in
     )
-}
-
-/// What a PostgreSQL in a container loads beside its own code.
-fn preloaded(container: &Container) -> Option<&str> {
-    let set = container.postgres.as_ref()?.settings.last("shared_preload_libraries")?;
-    (!set.value.is_empty()).then_some(set.value.as_str())
 }
 
 /// Is it a page size that this node's CPU or kernel does not have, whatever is on its boot line?

@@ -73,8 +73,7 @@ fn at_next_boot(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason
 fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Option<Case>, Reason> {
     let Some(size) = line.size else { return Ok(None) };
     let snapshot = &evidence.snapshot;
-    let is_arm = is_arm(evidence)?;
-    if size == Bytes::gib(1) && !is_arm && !*known(&snapshot.cpu.has("pdpe1gb"))? {
+    if size == Bytes::gib(1) && !is_arm(evidence)? && !*known(&snapshot.cpu.has("pdpe1gb"))? {
         return Ok(None);
     }
     let (name, pages, place) = (size.exact(), line.pages, &line.place);
@@ -84,9 +83,6 @@ fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Optio
     ))
     .seen(place, format!("pages of {name}"), pages)
     .seen("/sys/kernel/mm/hugepages", "sizes", sizes.join(" "));
-    let case = case.with(sizes_of_arm(evidence, is_arm), |case, sizes| {
-        case.seen("/proc/cpuinfo", "page sizes of arm64", sizes)
-    });
     Ok(Some(match snapshot.is_made_at_boot(size) {
         true => {
             let pages = if size >= Bytes::gib(1) { pages } else { 0 };
@@ -153,17 +149,6 @@ fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
         )))
     };
     lines.filter_map(case).collect()
-}
-
-/// The sizes of arm64 follow from its base pages.
-fn sizes_of_arm(evidence: &Evidence, is_arm: bool) -> Option<&'static str> {
-    let base = evidence.snapshot.kernel.base_page.known().filter(|_| is_arm)?;
-    match base.0 >> 10 {
-        4 => Some("64K, 2M, 32M and 1G, as its base pages have 4K"),
-        16 => Some("2M, 32M and 1G, as its base pages have 16K"),
-        64 => Some("2M, 512M and 16G, as its base pages have 64K"),
-        _ => None,
-    }
 }
 
 /// The same memory in pages that there are: the next smaller size, or else the smallest.
