@@ -258,12 +258,8 @@ pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason>
 }
 
 pub(super) fn distribution(evidence: &Evidence) -> Distribution {
-    evidence
-        .config
-        .distribution
-        .known()
-        .copied()
-        .unwrap_or(Distribution::Other)
+    let own = evidence.config.distribution.known();
+    own.copied().unwrap_or(Distribution::Other)
 }
 
 /// Pages that are always there: those of the pool without the surplus.

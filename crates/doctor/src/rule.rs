@@ -13,7 +13,7 @@ use crate::facts::parts;
 use crate::remedy::Draft;
 pub(super) use case::Case;
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Stable id: `A01`.
@@ -44,7 +44,7 @@ fn paragraph<'de, D: Deserializer<'de>>(lines: D) -> Result<&'static str, D::Err
 type Check = fn(&Evidence) -> Answer;
 
 /// What a rule examines: the machine, files that were given, or both.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checks {
     pub(super) id: &'static str,
     machine: Option<Check>,
@@ -159,12 +159,6 @@ fn either(one: Answer, other: Answer) -> Answer {
         (false, true) => one,
         (true, false) => other,
         _ => parts([one, other]),
-    }
-}
-
-impl fmt::Debug for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rule({} {})", self.id, self.name)
     }
 }
 

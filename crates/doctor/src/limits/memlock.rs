@@ -85,7 +85,9 @@ fn used(evidence: &Evidence, program: &Program, by_memlock: bool) -> Result<Opti
         true => REGISTERED,
         false => need(program, shm.is_some())?,
     };
-    if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments(program)?) {
+    // Has it such segments of huge pages already?
+    let has_segments = || Ok::<_, Reason>(program.hugetlb()?.0 > 0 || segments(program).any(Area::is_hugetlb));
+    if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments()?) {
         return registered;
     }
     let what = match is_part {
@@ -111,11 +113,6 @@ fn pinned(program: &Program) -> Result<Option<Pinned>, Reason> {
 fn segments(program: &Program) -> impl Iterator<Item = &Area> {
     let areas = program.areas().unwrap_or_default().iter();
     areas.filter(|area| area.name.starts_with("/SYSV"))
-}
-
-/// Has it such segments of huge pages already?
-fn has_segments(program: &Program) -> Result<bool, Reason> {
-    Ok(program.hugetlb()?.0 > 0 || segments(program).any(Area::is_hugetlb))
 }
 
 /// Has a program of this kind to lock its segments of huge pages, and may not?

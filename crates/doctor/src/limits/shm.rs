@@ -47,13 +47,13 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         let Some(why) = refused(program, group)? else {
             return Ok(None);
         };
-        let groups = known(&program.groups)?;
+        let groups: Vec<String> = known(&program.groups)?.iter().map(u32::to_string).collect();
         let case = Case::sure(format!(
             "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
             program.title()
         ))
         .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-        .seen(program.file("status"), "Gid and Groups", join(groups))
+        .seen(program.file("status"), "Gid and Groups", groups.join(" "))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
         .wants(default_size(evidence)?);
         let case = case.with(program.details.as_ref(), |case, details| {
@@ -140,10 +140,6 @@ pub(crate) fn barred(evidence: &Evidence, program: &Program, bytes: Bytes) -> Re
     };
     let by_limit = !has(evidence, Feature::ShmWithoutMemlock)? && *known(&details.memlock)? >= Limit::Bytes(bytes.0);
     Ok((!by_limit).then_some(group))
-}
-
-fn join(groups: &[u32]) -> String {
-    groups.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The name of a program's user, or its id.

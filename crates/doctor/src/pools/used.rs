@@ -39,16 +39,13 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
         let is_waited_for =
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
-        let is_settled = || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size);
         let beside = beside_files(evidence, pool);
-        if !matches!(beside, Ok(None)) && is_settled() {
+        let is_in_use = matches!(beside, Ok(None)) && !is_idle(pool)?;
+        if is_in_use || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size) {
             return Ok(None);
         }
         if matches!(beside, Ok(Some(_))) || !is_idle(pool)? {
             return beside;
-        }
-        if is_settled() {
-            return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));
         let meant = meant_for(evidence, pool, memory);
