@@ -11,8 +11,8 @@ use host::CpuList;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
+use programs::config::Setting;
 use programs::config::given::{FileKind, Guest};
-use programs::config::{Boot, Setting};
 
 use crate::facts::{node_file, pages_for, persistent};
 use crate::remedy::{Need, Remedy};
@@ -23,7 +23,6 @@ pub(super) use room::Room;
 use room::Spare;
 pub(super) use taken::runs_by_proxmox;
 use taken::{Taken, unbound};
-use way::Way;
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -127,7 +126,8 @@ impl Demand {
 }
 
 /// A demand that the pool cannot meet.
-pub(super) struct Shortage {
+pub(super) struct Shortage<'e> {
+    evidence: &'e Evidence,
     pub(super) demand: Demand,
     pub(super) page: Bytes,
     pub(super) need: u64,
@@ -139,14 +139,17 @@ pub(super) struct Shortage {
     beyond: u64,
     /// The pool, or the part of it that counts.
     part: Part,
-    way: Way,
+    /// The page size of programs that name none.
+    default: Bytes,
+    /// Does the pool come with the kernel's start?
+    pub(super) is_at_boot: bool,
     /// The size of another pool that has room for it, and the pages that are left of it.
     other: Option<(Bytes, u64)>,
     /// Where else the pages are that its own nodes lack, and how it gets them.
     unbound: Option<String>,
 }
 
-impl Shortage {
+impl Shortage<'_> {
     /// A case with what both sides say.
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
@@ -203,7 +206,7 @@ impl Shortage {
     /// Is there another pool for this guest, where its own one needs a reboot?
     fn is_at_once(&self) -> bool {
         let is_named = matches!(self.demand.other, Other::Named(_)) && self.other.is_some();
-        is_named && self.demand.asker == FileKind::Libvirt && self.way.is_at_boot
+        is_named && self.demand.asker == FileKind::Libvirt && self.is_at_boot
     }
 
     /// A larger pool, or a larger part of it on the nodes that count.
@@ -219,20 +222,15 @@ impl Shortage {
             };
             let text = format!(
                 "{or}request {asked} pages of {size} or more{of_which}: {}",
-                self.way.ask(self.page, asked)
+                way::ask(self.evidence, self.page, self.default, asked)
             );
-            return Remedy::new(text).need(Need::pool(self.page, asked));
+            return Remedy::new(text).need(Need::Pool(self.page, asked));
         };
         let more = self.need.saturating_sub(self.left);
         Remedy::new(format!(
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
-        .need(Need::pool(self.page, self.part.whole.saturating_add(more)))
-    }
-
-    /// Does the pool come with the kernel's start?
-    pub(super) fn is_at_boot(&self) -> bool {
-        self.way.is_at_boot
+        .need(Need::Pool(self.page, self.part.whole.saturating_add(more)))
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -269,7 +267,7 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 /// Pages of that size that programs of the files ask for together, as far as they say how many.
 pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
     let Ok(room) = Room::of(evidence) else { return 0 };
-    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
+    let demands = demands(evidence, &room).into_iter();
     let own = demands.filter(|demand| demand.page.unwrap_or(room.default) == page);
     let pages = own.filter_map(|demand| Some(pages_for(demand.bytes.ok()?, page)));
     pages.fold(0, u64::saturating_add)
@@ -283,7 +281,7 @@ pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
 
 /// The page sizes that programs of the files ask for; `None` is the default one.
 fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
-    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
+    let demands = demands(evidence, room).into_iter();
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
     let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
@@ -296,13 +294,9 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
-pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
+pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage<'_>>, Reason> {
     let room = Room::with(evidence, asker != FileKind::Pod)?;
-    let sizes = match evidence.has_machine {
-        true => room.sizes(),
-        false => Boot::COMMON.to_vec(),
-    };
-    let mut demands = demands(evidence, &sizes, room.default);
+    let mut demands = demands(evidence, &room);
     // Those that are bound to nodes come first: the others take what is left, on any node.
     demands.sort_by_key(|demand| demand.nodes.is_none());
     let taken = Taken::of(evidence, &demands);
@@ -331,18 +325,21 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         }
         let nodes = demand.nodes.filter(|_| part.is_some());
         let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
-        let of_nodes = nodes.as_ref();
-        let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-        let owed = spare.owed.get(&page).copied().unwrap_or(0);
+        let free = || taken.free_by_node(page, promised);
+        let unbound = nodes.as_ref().and_then(|nodes| unbound(&free(), nodes, need));
         short.push(Shortage {
-            beyond: demand.beyond.saturating_add(owed),
+            evidence,
+            beyond: demand
+                .beyond
+                .saturating_add(spare.owed.get(&page).copied().unwrap_or(0)),
             demand: Demand { nodes, ..demand },
             page,
             need,
             left,
             before: spare.served(page),
             part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
-            way: Way::of(evidence, page, room.default),
+            default: room.default,
+            is_at_boot: way::is_at_boot(evidence, page, room.default),
             other,
             unbound,
         });

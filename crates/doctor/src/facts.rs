@@ -1,10 +1,14 @@
 //! Facts that several rules need.
 
+use std::collections::BTreeMap;
+use std::iter;
+use std::ops::Range;
+
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
-use programs::config::Distribution;
 use programs::config::given::FileKind;
+use programs::config::{Distribution, Unit};
 use programs::{Area, Details, Evidence, Groups, Jvm, Kind, Program};
 
 use super::rule::{Answer, Case, Reason};
@@ -29,13 +33,8 @@ pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
 
 /// Those that have pages without the surplus.
 pub(super) fn filled(evidence: &Evidence) -> Result<Vec<&Pool>, Reason> {
-    let mut filled = Vec::new();
-    for pool in pools(evidence)? {
-        if persistent(pool)? > 0 {
-            filled.push(pool);
-        }
-    }
-    Ok(filled)
+    let all = by_pool(evidence, persistent)?.into_iter();
+    Ok(all.filter(|(_, bytes)| bytes.0 > 0).map(|(pool, _)| pool).collect())
 }
 
 /// Each pool with the bytes of so many of its pages.
@@ -105,6 +104,14 @@ pub(super) fn running(evidence: &Evidence) -> impl Iterator<Item = &Program> + C
     evidence.programs.known().into_iter().flatten()
 }
 
+/// The first of its ancestors, or itself, from which on all are among these.
+pub(super) fn oldest_of<'e>(program: &'e Program, all: &BTreeMap<u32, &'e Program>) -> &'e Program {
+    let parent = |child: &&'e Program| all.get(child.parent.known()?).copied();
+    // A capture may name a child as its own ancestor.
+    let line = iter::successors(Some(program), parent).take(all.len() + 1);
+    line.last().unwrap_or(program)
+}
+
 /// A process's mappings with the bytes behind them.
 pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     let areas = program.areas()?;
@@ -163,9 +170,9 @@ pub(super) fn each_jvm(
     })
 }
 
-/// Where a mapping is, in hex.
-pub(super) fn range(area: &Area) -> String {
-    format!("{:x}-{:x}", area.range.start, area.range.end)
+/// Where memory is, in hex.
+pub(super) fn range(range: &Range<u64>) -> String {
+    format!("{:x}-{:x}", range.start, range.end)
 }
 
 /// The file that shows this mapping.
@@ -192,6 +199,16 @@ pub(super) fn asks_for_other(program: &Program, page: Bytes) -> bool {
     !held.is_empty() && !held.contains(&page)
 }
 
+/// The unit of a program that runs as a service, if it could be read.
+pub(super) fn unit(program: &Program) -> Option<&Unit> {
+    program.details.as_ref()?.unit.as_ref()?.known()
+}
+
+/// The service that its control group is of.
+pub(super) fn service(program: &Program) -> Option<&str> {
+    program.cgroup().ok().flatten()?.service.as_deref()
+}
+
 /// The control groups of a program in a container.
 pub(super) fn container(program: &Program) -> Option<&Groups> {
     program.cgroup().ok().flatten().filter(|groups| groups.is_container)
@@ -215,6 +232,16 @@ pub(super) fn never_advised(program: &Program) -> impl Iterator<Item = &Area> {
     areas.filter(move |area| is_it && !area.is_hugetlb() && area.has("hg") == Some(false))
 }
 
+/// Is it a machine of Arm, by the number that stands for the vendor of its CPU?
+pub(super) fn is_arm(evidence: &Evidence) -> Result<bool, Reason> {
+    Ok(known(&evidence.snapshot.cpu.vendor)?.starts_with("0x"))
+}
+
+/// The size of pages of a pool that a program gets which names none: of a machine that does not show it, that of x86.
+pub(super) fn default_page(evidence: &Evidence) -> Bytes {
+    default_size(evidence).unwrap_or(Bytes::mib(2))
+}
+
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
     Ok(evidence.config.total.clone().into_result()?)
 }
@@ -231,12 +258,8 @@ pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason>
 }
 
 pub(super) fn distribution(evidence: &Evidence) -> Distribution {
-    evidence
-        .config
-        .distribution
-        .known()
-        .copied()
-        .unwrap_or(Distribution::Other)
+    let own = evidence.config.distribution.known();
+    own.copied().unwrap_or(Distribution::Other)
 }
 
 /// Pages that are always there: those of the pool without the surplus.
@@ -301,43 +324,33 @@ pub(super) fn percent(part: Bytes, whole: Bytes) -> f64 {
 /// Cases that a rule reports at most, the first ones: twenty processes with one fault have one cause.
 const MOST_CASES: usize = 8;
 
-/// What checking items one by one comes to: cases, reasons why some could not be read, and the number of all.
-fn sort_out<T>(
-    items: impl IntoIterator<Item = T>,
-    look: impl Fn(T) -> Result<Option<Case>, Reason>,
-) -> (Vec<Case>, Vec<Reason>, usize) {
-    let (mut cases, mut reasons, mut all) = (Vec::new(), Vec::new(), 0);
-    for item in items {
-        all += 1;
-        match look(item) {
-            Ok(case) => cases.extend(case),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    cases.truncate(MOST_CASES);
-    (cases, reasons, all)
-}
-
-/// What could be read, and the first reason why something could not.
-pub(super) fn readable<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Option<Reason>) {
-    let (mut read, mut unread) = (Vec::new(), None);
+/// What could be read, and the reasons why something could not.
+fn sort_out<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Vec<Reason>) {
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
     for one in all {
         match one {
             Ok(one) => read.push(one),
-            Err(reason) => unread = unread.or(Some(reason)),
+            Err(reason) => unread.push(reason),
         }
     }
     (read, unread)
 }
 
+/// What could be read, and the first reason why something could not.
+pub(super) fn readable<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Option<Reason>) {
+    let (read, unread) = sort_out(all);
+    (read, unread.into_iter().next())
+}
+
 /// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
 pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
-    let (cases, reasons, _) = sort_out(items, look);
-    match reasons.first() {
-        Some(first) if cases.is_empty() => Err(match reasons.len() {
-            1 => first.clone(),
-            many => format!("{}, and {} more like it", first.text, many - 1).into(),
-        }),
+    let (read, reasons) = sort_out(items.into_iter().map(look));
+    let cases: Vec<Case> = read.into_iter().flatten().take(MOST_CASES).collect();
+    match &reasons[..] {
+        [only] if cases.is_empty() => Err(only.clone()),
+        [first, more @ ..] if cases.is_empty() => {
+            Err(format!("{}, and {} more like it", first.text, more.len()).into())
+        }
         _ => Ok(cases),
     }
 }
@@ -371,9 +384,11 @@ pub(super) fn each_that_can<T>(
     items: impl IntoIterator<Item = T>,
     look: impl Fn(T) -> Result<Option<Case>, Reason>,
 ) -> Answer {
-    let (cases, reasons, all) = sort_out(items, look);
+    let (read, reasons) = sort_out(items.into_iter().map(look));
+    let (all, is_all_unread) = (read.len() + reasons.len(), read.is_empty());
+    let cases = read.into_iter().flatten().take(MOST_CASES).collect();
     let Some(first) = reasons.first() else { return Ok(cases) };
-    if reasons.len() == all {
+    if is_all_unread {
         return Err(first.clone());
     }
     let text = format!("{} of {all} could not be read, such as {}", reasons.len(), first.text);

@@ -13,7 +13,7 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
     add_boot(evidence, distribution(evidence), parameters)
 }
 
-pub(super) fn on_boot(evidence: &Evidence) -> OnBoot {
+fn on_boot(evidence: &Evidence) -> OnBoot {
     OnBoot::of(&evidence.snapshot, &evidence.config)
 }
 

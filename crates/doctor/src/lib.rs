@@ -23,7 +23,6 @@ mod rule;
 mod settings;
 mod thp;
 mod tools;
-mod topic;
 mod vms;
 
 #[cfg(test)]
@@ -44,9 +43,9 @@ use programs::Evidence;
 use remedy::{Draft, Ledger};
 
 pub use catalogue::rules;
-pub use rule::Rule;
 #[cfg(test)]
-use rule::Verdict;
+use machines::Verdict;
+pub use rule::Rule;
 
 /// How a reason begins that ends with the kinds of files which a rule looks at.
 pub const NO_FILE: &str = "no file of that kind was given: ";
@@ -57,7 +56,7 @@ pub fn judge(evidence: &Evidence) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let mut drafts: Vec<Draft> = Vec::new();
     for rule in rules() {
-        for draft in rule.draft(evidence).enter(&mut diagnosis) {
+        for draft in rule.draft(evidence, &mut diagnosis) {
             if !drafts.iter_mut().any(|before| before.absorbs(&draft)) {
                 drafts.push(draft);
             }

@@ -30,6 +30,7 @@ pub(super) fn of_manager(manager: Manager) -> &'static str {
     }
 }
 
+pub(super) const MARIADB: &str = "https://mariadb.com/kb/en/server-system-variables/#large_pages";
 const POSTGRES: &str = "https://www.postgresql.org/docs/current/config-setting.html";
 const MYSQL: &str = "https://dev.mysql.com/doc/refman/8.4/en/option-files.html";
 

@@ -31,23 +31,14 @@ pub(super) struct Remedy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// A file below the directory of THP that takes this value.
-    Thp {
-        name: String,
-        value: String,
-    },
+    Thp(String, String),
     /// A kernel setting, by its sysctl name.
     Sysctl(&'static str),
     Feature(Feature),
-    /// Room for so many pages of a pool in all.
-    Pool {
-        page: Bytes,
-        pages: u64,
-    },
+    /// Room for so many pages of a pool in all, by their size.
+    Pool(Bytes, u64),
     /// Room for so many pages beside those in use.
-    More {
-        page: Bytes,
-        pages: u64,
-    },
+    More(Bytes, u64),
     /// At least so much memory.
     Memory(Bytes),
     /// Transparent huge pages.
@@ -57,23 +48,14 @@ pub(super) enum Need {
 }
 
 impl Need {
-    pub(super) fn pool(page: Bytes, pages: u64) -> Self {
-        Self::Pool { page, pages }
-    }
-
     pub(super) fn thp(name: &str, value: &str) -> Self {
-        let (name, value) = (name.to_owned(), value.to_owned());
-        Self::Thp { name, value }
-    }
-
-    pub(super) fn more(page: Bytes, pages: u64) -> Self {
-        Self::More { page, pages }
+        Self::Thp(name.to_owned(), value.to_owned())
     }
 
     /// The page size of the pool that needs room.
     fn page(&self) -> Option<Bytes> {
         match self {
-            Self::Pool { page, .. } | Self::More { page, .. } => Some(*page),
+            Self::Pool(page, _) | Self::More(page, _) => Some(*page),
             _ => None,
         }
     }
@@ -120,7 +102,7 @@ impl Remedy {
             .or(default_size(evidence).ok())
             .unwrap_or(Bytes::mib(2));
         boot.pools.iter().fold(self, |remedy, pool| {
-            remedy.need(Need::pool(pool.size.unwrap_or(default), pool.pages.total()))
+            remedy.need(Need::Pool(pool.size.unwrap_or(default), pool.pages.total()))
         })
     }
 

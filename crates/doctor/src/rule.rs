@@ -4,16 +4,16 @@ mod case;
 
 use std::fmt;
 
-use model::Unread;
 use model::findings::{Diagnosis, Finding, NotJudged, Severity};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
+use crate::facts::parts;
 use crate::remedy::Draft;
 pub(super) use case::Case;
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Stable id: `A01`.
@@ -44,7 +44,7 @@ fn paragraph<'de, D: Deserializer<'de>>(lines: D) -> Result<&'static str, D::Err
 type Check = fn(&Evidence) -> Answer;
 
 /// What a rule examines: the machine, files that were given, or both.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checks {
     pub(super) id: &'static str,
     machine: Option<Check>,
@@ -80,19 +80,6 @@ impl Checks {
     }
 }
 
-/// What came out of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict<F = Draft> {
-    /// It found something, once or several times.
-    Found(Vec<F>),
-    /// It was applied, and found nothing.
-    Clear,
-    /// It was applied in part: what it found there, and what could not be read.
-    Partly(Vec<F>, NotJudged),
-    /// Something could not be read, and without it there is no answer.
-    NotJudged(NotJudged),
-}
-
 /// What a check returns: findings (none is clear), or why it could not be applied.
 pub(super) type Answer = Result<Vec<Case>, Reason>;
 
@@ -105,55 +92,36 @@ pub(super) struct Reason {
 }
 
 impl Rule {
-    /// Applies the rule. Its fixes still have to be held against the machine, with those of all other rules.
-    pub(super) fn draft(&self, evidence: &Evidence) -> Verdict {
-        let machine = evidence.has_machine.then(|| self.on_machine(evidence));
-        let has_files = evidence.files.has_any();
-        let files = self.checks.files.filter(|_| has_files);
-        let files = files.map(|(kinds, check)| self.in_files(evidence, kinds, check));
-        match (machine, files) {
-            (Some(machine), Some(files)) => machine.and(files),
-            (Some(verdict), None) | (None, Some(verdict)) => verdict,
-            (None, None) => self.not_judged("only a running machine shows it"),
-        }
-    }
-
-    fn on_machine(&self, evidence: &Evidence) -> Verdict {
-        match self.checks.machine {
-            Some(check) => self.verdict(check(evidence)),
-            None => self.not_judged("only a file shows it, and none of its kind was given (doctor --file)"),
-        }
-    }
-
-    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict {
-        if kinds.iter().any(|kind| evidence.files.has(*kind)) {
-            return self.verdict(check(evidence));
-        }
-        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        self.not_judged(&format!("{}{}", crate::NO_FILE, kinds.join(" or ")))
-    }
-
-    fn not_judged(&self, reason: &str) -> Verdict {
-        self.verdict(Err(reason.into()))
-    }
-
-    fn verdict(&self, answer: Answer) -> Verdict {
-        match answer {
-            Ok(cases) if cases.is_empty() => Verdict::Clear,
-            Ok(cases) => Verdict::Found(self.findings(cases)),
-            Err(Reason { text, elsewhere }) => {
-                let (id, reason) = (self.id.to_owned(), text);
-                let not_judged = NotJudged { id, reason };
-                match elsewhere {
-                    Some(cases) => Verdict::Partly(self.findings(cases), not_judged),
-                    None => Verdict::NotJudged(not_judged),
-                }
+    /// Applies the rule, and adds what could not be judged to a diagnosis. The fixes of what it finds still have to be held against the
+    /// machine, with those of all other rules.
+    pub(super) fn draft(&self, evidence: &Evidence, diagnosis: &mut Diagnosis) -> Vec<Draft> {
+        let cases = self.answer(evidence).unwrap_or_else(|Reason { text, elsewhere }| {
+            let not_judged = NotJudged {
+                id: self.id.to_owned(),
+                reason: text,
+            };
+            match elsewhere {
+                Some(_) => diagnosis.partly.push(not_judged),
+                None => diagnosis.not_judged.push(not_judged),
             }
-        }
+            elsewhere.unwrap_or_default()
+        });
+        cases.into_iter().map(|case| self.finding(case)).collect()
     }
 
-    fn findings(&self, cases: Vec<Case>) -> Vec<Draft> {
-        cases.into_iter().map(|case| self.finding(case)).collect()
+    fn answer(&self, evidence: &Evidence) -> Answer {
+        let of_machine = || match self.checks.machine {
+            Some(check) => check(evidence),
+            None => Err("only a file shows it, and none of its kind was given (doctor --file)".into()),
+        };
+        let machine = evidence.has_machine.then(of_machine);
+        let files = self.checks.files.filter(|_| evidence.files.has_any());
+        let files = files.map(|(kinds, check)| in_files(evidence, kinds, check));
+        match (machine, files) {
+            (Some(machine), Some(files)) => either(machine, files),
+            (Some(answer), None) | (None, Some(answer)) => answer,
+            (None, None) => Err("only a running machine shows it".into()),
+        }
     }
 
     fn finding(&self, case: Case) -> Draft {
@@ -176,65 +144,30 @@ impl Rule {
     }
 }
 
-impl<F> Verdict<F> {
-    /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
-    #[must_use]
-    pub(super) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Found(mut findings), Self::Found(more)) => {
-                findings.extend(more);
-                Self::Found(findings)
-            }
-            (Self::Partly(mut findings, not), Self::Found(more))
-            | (Self::Found(more), Self::Partly(mut findings, not)) => {
-                findings.extend(more);
-                Self::Partly(findings, not)
-            }
-            (partly @ Self::Partly(..), _) | (_, partly @ Self::Partly(..)) => partly,
-            (found @ Self::Found(_), _) | (_, found @ Self::Found(_)) => found,
-            (Self::Clear, _) | (_, Self::Clear) => Self::Clear,
-            (not_judged, _) => not_judged,
+fn in_files(evidence: &Evidence, kinds: &[FileKind], check: Check) -> Answer {
+    if kinds.iter().any(|kind| evidence.files.has(*kind)) {
+        return check(evidence);
+    }
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    Err(format!("{}{}", crate::NO_FILE, kinds.join(" or ")).into())
+}
+
+/// Two checks of one rule: what either finds counts, and one that could be applied is enough.
+fn either(one: Answer, other: Answer) -> Answer {
+    let is_unread = |answer: &Answer| answer.as_ref().is_err_and(|reason| reason.elsewhere.is_none());
+    match (is_unread(&one), is_unread(&other)) {
+        (false, true) => one,
+        (true, false) => other,
+        _ => parts([one, other]),
+    }
+}
+
+/// Of what could not be read at all.
+impl<W: fmt::Display> From<W> for Reason {
+    fn from(why: W) -> Self {
+        Self {
+            text: why.to_string(),
+            elsewhere: None,
         }
-    }
-
-    /// Adds what could not be judged to a diagnosis, and gives what was found.
-    pub(super) fn enter(self, diagnosis: &mut Diagnosis) -> Vec<F> {
-        match self {
-            Self::Found(findings) => findings,
-            Self::Clear => Vec::new(),
-            Self::Partly(findings, not) => {
-                diagnosis.partly.push(not);
-                findings
-            }
-            Self::NotJudged(not_judged) => {
-                diagnosis.not_judged.push(not_judged);
-                Vec::new()
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rule({} {})", self.id, self.name)
-    }
-}
-
-impl From<Unread> for Reason {
-    fn from(why: Unread) -> Self {
-        Self::from(why.to_string())
-    }
-}
-
-impl From<&str> for Reason {
-    fn from(text: &str) -> Self {
-        Self::from(text.to_owned())
-    }
-}
-
-impl From<String> for Reason {
-    fn from(text: String) -> Self {
-        let elsewhere = None;
-        Self { text, elsewhere }
     }
 }

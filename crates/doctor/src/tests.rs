@@ -11,8 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-use super::machines::{anonymous, machine, partly, pool, process};
-use super::rule::Verdict;
+use super::machines::{Verdict, anonymous, machine, partly, pool, process};
 use super::{explain, judge, rules};
 
 fn archives() -> Vec<PathBuf> {

@@ -33,8 +33,6 @@ pub struct Groups {
     pub is_container: bool,
     /// Limits, from the process's own group upwards.
     pub levels: Vec<GroupLevel>,
-    /// Limits of memory with their files, likewise.
-    pub memory: Vec<(String, Reading<Limit>)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -70,15 +68,11 @@ pub struct HugetlbLimit {
 impl Groups {
     /// Those of a process.
     pub fn read(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], pid: u32) -> Reading<Self> {
-        Membership::read(source, pid).map(|membership| {
-            let levels = levels(source, cgroup, sizes, &membership.limits);
-            Self {
-                service: membership.service(),
-                is_container: membership.is_container(),
-                memory: memory(source, &membership, &levels),
-                levels,
-                path: membership.limits,
-            }
+        Membership::read(source, pid).map(|membership| Self {
+            service: membership.service(),
+            is_container: membership.is_container(),
+            levels: levels(source, cgroup, sizes, &membership.limits),
+            path: membership.limits,
         })
     }
 
@@ -127,21 +121,6 @@ pub fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> 
         .filter(|path| !path.is_empty())
         .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
         .collect()
-}
-
-/// Where v1 has the controller of memory.
-const MEMORY_V1: &str = "/sys/fs/cgroup/memory";
-
-/// Limits of memory, from the process's own group upwards. A group of v2 without the controller has no file; each of v1 has one.
-fn memory(source: &Source, membership: &Membership, levels: &[GroupLevel]) -> Vec<(String, Reading<Limit>)> {
-    let Some(path) = &membership.memory else {
-        let there = levels.iter().filter(|level| !level.memory_max.is_absent());
-        let file = |level: &GroupLevel| format!("{}/memory.max", level.directory);
-        return there.map(|level| (file(level), level.memory_max.clone())).collect();
-    };
-    let groups = with_ancestors(path).filter(|path| !path.is_empty());
-    let files = groups.map(|path| format!("{MEMORY_V1}{path}/memory.limit_in_bytes"));
-    files.map(|file| (file.clone(), limit(source, &file))).collect()
 }
 
 /// On a hybrid machine the controller can be in either hierarchy: only v2 lists its controllers in a file.

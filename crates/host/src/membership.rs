@@ -23,8 +23,6 @@ const SHORT_ID: usize = 12;
 pub struct Membership {
     /// Path in the hierarchy that limits hugetlb pages, or else in the one hierarchy that there is.
     pub limits: String,
-    /// Path in the hierarchy of v1 that limits memory; `None` with v2.
-    pub memory: Option<String>,
     /// Path in the hierarchy that systemd keeps, where it is another one.
     pub named: String,
 }
@@ -45,7 +43,6 @@ impl Membership {
         let limits = any.ok_or_else(|| Unread::new(Cause::Absent, path, "no line of a known hierarchy"))?;
         Ok(Self {
             limits: limits.to_owned(),
-            memory: of("memory").map(str::to_owned),
             named: systemd.filter(|group| *group != "/").unwrap_or(limits).to_owned(),
         })
     }

@@ -1,7 +1,5 @@
 //! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
-mod part;
-
 use std::collections::BTreeMap;
 
 use model::{Bytes, Collector, Unread};
@@ -45,12 +43,6 @@ pub struct Jvm {
     pub page_size: Option<Bytes>,
     /// `-Xmx`, or `-XX:MaxHeapSize=`.
     pub heap_max: Option<Bytes>,
-    /// `-XX:MaxRAMPercentage=` in hundredths of a percent, or the part that `-XX:MaxRAMFraction=` comes to.
-    pub part_of_ram: Option<u64>,
-    /// `-XX:-UseContainerSupport`: that is a part of the machine's memory, whatever its container may have.
-    pub sees_host: bool,
-    /// `-XX:MaxDirectMemorySize=`.
-    pub direct: Option<Bytes>,
     /// The most that the heap may grow to, as the running JVM itself reports it.
     pub granted: Option<Bytes>,
     /// `-XX:+AlwaysPreTouch`.
@@ -70,13 +62,12 @@ pub struct Jvm {
 }
 
 /// Words in the options that decide about pages.
-const PLACED: [&str; 8] = [
+const PLACED: [&str; 7] = [
     "UseLargePages",
     "UseTransparentHugePages",
     "LargePageSizeInBytes",
     "-Xmx",
     "MaxHeapSize",
-    "MaxRAM",
     "AllocateHeapAt",
     "-Xlp",
 ];
@@ -169,7 +160,6 @@ impl Jvm {
     }
 
     fn take_value(&mut self, option: &str) {
-        self.take_part(option);
         if names_pages(option) && !PAGE_OPTIONS.contains(&name_of(option)) {
             self.refused.push(option.to_owned());
         }

@@ -8,22 +8,19 @@ use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
 use crate::demand::who;
-use crate::facts::{bytes, default_size, each, known, pages_for, persistent, pool_file, pools, programs};
+use crate::facts::{
+    bytes, default_size, each, each_looked_into, known, pages_for, persistent, pool_file, pools, programs,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
+    each_looked_into(evidence, |program, details| {
+        let mut arguments = program.arguments.known().into_iter().flatten();
         let by_path = match known(&program.kind)? {
             Some(Kind::Dpdk) => program.argument("--in-memory").is_none(),
-            _ => program
-                .arguments
-                .known()
-                .is_some_and(|all| all.iter().any(|argument| argument.contains("/dev/hugepages"))),
+            _ => arguments.any(|argument| argument.contains("/dev/hugepages")),
         };
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container && by_path) else {
-            return Ok(None);
-        };
-        let Some(details) = &program.details else {
             return Ok(None);
         };
         if !known(&details.hugetlb_mounts)?.is_empty() {
@@ -122,7 +119,9 @@ pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
 
 /// The request that does: extensions of PostgreSQL take shared memory of their own.
 pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
-    let libraries = preloaded(container);
+    let set = container.postgres.as_ref();
+    let set = set.and_then(|server| server.settings.last("shared_preload_libraries"));
+    let libraries = set.map(|set| &*set.value).filter(|names| !names.is_empty());
     let beside = libraries.map_or(0, |_| need.div_ceil(10));
     let why = libraries.map_or_else(String::new, |names| {
         format!(": {need} pages, and a tenth more for {names}, which takes shared memory of its own")
@@ -133,12 +132,6 @@ pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
         need.saturating_add(beside).saturating_mul(page.0) >> 20,
         container.sized_in
     )
-}
-
-/// What a PostgreSQL in a container loads beside its own code.
-fn preloaded(container: &Container) -> Option<&str> {
-    let set = container.postgres.as_ref()?.settings.last("shared_preload_libraries")?;
-    (!set.value.is_empty()).then_some(set.value.as_str())
 }
 
 /// Is it a page size that this node's CPU or kernel does not have, whatever is on its boot line?

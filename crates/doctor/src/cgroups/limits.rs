@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::snapshot::{CgroupVersion, Feature};
+use host::snapshot::{CgroupVersion, Feature, Pool};
 use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
 
@@ -19,12 +19,8 @@ pub(super) fn limit(evidence: &Evidence) -> Answer {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
-        for pool in pools {
-            if let Some(case) = refused_or_too_low(evidence, program, groups, pool.size)? {
-                return Ok(Some(case));
-            }
-        }
-        Ok(None)
+        let case = |pool: &Pool| refused_or_too_low(evidence, program, groups, pool.size).transpose();
+        pools.iter().find_map(case).transpose()
     });
     parts([of_programs, refused_by_groups(evidence)])
 }
@@ -47,13 +43,12 @@ fn asks_alone(evidence: &Evidence, program: &Program, groups: &Groups) -> Result
     if !may_draw(program)? {
         return Ok(false);
     }
-    for other in programs(evidence)? {
-        let beside = || other.cgroup().ok().flatten().is_some_and(|own| own.path == groups.path);
-        if other.pid() != program.pid() && beside() && may_draw(other).unwrap_or(true) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let is_beside = |other: &&Program| {
+        let own = other.cgroup().ok().flatten();
+        other.pid() != program.pid() && own.is_some_and(|own| own.path == groups.path)
+    };
+    let mut others = running(evidence).filter(is_beside);
+    Ok(!others.any(|other| may_draw(other).unwrap_or(true)))
 }
 
 fn refused_or_too_low(
@@ -63,10 +58,7 @@ fn refused_or_too_low(
     page: Bytes,
 ) -> Result<Option<Case>, Reason> {
     let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
-    let Some(tightest) = tightest(&limits)? else {
-        return Ok(None);
-    };
-    let Limit::Bytes(max) = *known(&tightest.max)? else {
+    let Some((Limit::Bytes(max), tightest)) = tightest(&limits)? else {
         return Ok(None);
     };
     let need = need(program, page)?;
@@ -145,7 +137,7 @@ fn switch(program: &Program) -> &'static str {
 
 /// Groups that counted refusals of which no program is known to be the cause: it has ended, or several ask.
 fn refused_by_groups(evidence: &Evidence) -> Answer {
-    let mut own: BTreeMap<&str, Refusals<'_>> = BTreeMap::new();
+    let mut own: BTreeMap<&str, (Refusals<'_>, bool)> = BTreeMap::new();
     for program in programs(evidence)? {
         let Ok(Some(groups)) = program.cgroup() else { continue };
         for level in groups.levels.iter().filter(|level| !is_stale(evidence, level)) {
@@ -155,62 +147,45 @@ fn refused_by_groups(evidence: &Evidence) -> Answer {
                 let times = limit.refused.known().copied().filter(|&times| counts && times > 0);
                 if let Some(times) = times {
                     let has_cause = limit.is_of(groups) && has_cause(evidence, level);
-                    let refusals = Refusals::new(limit, &limit.counter, times);
-                    own.insert(&limit.counter, Refusals { has_cause, ..refusals });
+                    own.insert(&limit.counter, ((limit, &limit.counter, times), has_cause));
                 }
             }
         }
     }
     let of_pods = pods_that_ended(evidence, &own);
-    let unexplained = own.into_values().filter(|refusals| !refusals.has_cause);
-    let cases = unexplained.chain(of_pods).take(4).map(|refusals| refusals.case());
-    Ok(cases.collect())
+    let unexplained = own.into_values().filter(|(_, has_cause)| !has_cause);
+    let unexplained = unexplained.map(|(refusals, _)| refusals);
+    Ok(unexplained.chain(of_pods).take(4).map(unexplained_case).collect())
 }
 
-/// What a group counted.
-struct Refusals<'e> {
-    limit: &'e HugetlbLimit,
-    counter: &'e str,
-    times: u64,
-    has_cause: bool,
-}
+/// What a group counted: at which limit, in which file, how many times.
+type Refusals<'e> = (&'e HugetlbLimit, &'e str, u64);
 
-impl<'e> Refusals<'e> {
-    fn new(limit: &'e HugetlbLimit, counter: &'e str, times: u64) -> Self {
-        Self {
-            limit,
-            counter,
-            times,
-            has_cause: false,
-        }
-    }
-
-    fn case(&self) -> Case {
-        let group = self.limit.file.rsplit_once('/').map_or("", |(group, _)| group);
-        Case::likely(format!(
-            "a program of the control group {group} was refused hugetlb pages {}: it has ended (SIGBUS), or is one of several that may ask",
-            count(self.times, "time", "times")
-        ))
-        .seen(self.counter, field_of(self.counter), self.times)
-        .seen(&self.limit.file, "", &self.limit.max)
-        .fix("find what was restarted since (kubectl get pods -A, journalctl): request the pages for it, or let it not ask for them")
-    }
+fn unexplained_case((limit, counter, times): Refusals<'_>) -> Case {
+    let group = limit.file.rsplit_once('/').map_or("", |(group, _)| group);
+    Case::likely(format!(
+        "a program of the control group {group} was refused hugetlb pages {}: it has ended (SIGBUS), or is one of several that may ask",
+        count(times, "time", "times")
+    ))
+    .seen(counter, field_of(counter), times)
+    .seen(&limit.file, "", &limit.max)
+    .fix("find what was restarted since (kubectl get pods -A, journalctl): request the pages for it, or let it not ask for them")
 }
 
 /// What all pods together were refused, beyond what the groups that are there now count.
-fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, Refusals<'e>>) -> Vec<Refusals<'e>> {
-    let mut ended = Vec::new();
+fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, (Refusals<'e>, bool)>) -> Vec<Refusals<'e>> {
+    let mut ended: Vec<Refusals<'e>> = Vec::new();
     for level in evidence.pods.iter().filter(|level| !is_stale(evidence, level)) {
         for limit in &level.hugetlb {
             let Some(&all) = limit.refused_below.known() else {
                 continue;
             };
-            let below = own
-                .values()
-                .filter(|refusals| refusals.limit.page == limit.page && refusals.counter.starts_with(&level.directory));
-            let counted = below.map(|refusals| refusals.times).fold(0, u64::saturating_add);
+            let counts = own.values().map(|(counts, _)| counts);
+            let below =
+                counts.filter(|(own, counter, _)| own.page == limit.page && counter.starts_with(&level.directory));
+            let counted = below.map(|(.., times)| *times).fold(0, u64::saturating_add);
             if all > counted {
-                ended.push(Refusals::new(limit, &limit.counter_below, all - counted));
+                ended.push((limit, &limit.counter_below, all - counted));
             }
         }
     }
@@ -255,23 +230,17 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
 }
 
 /// The limit that holds: the least of all levels.
-fn tightest<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
-    let mut tightest: Option<(Limit, &HugetlbLimit)> = None;
-    for &limit in limits {
-        let max = *known(&limit.max)?;
-        if tightest.is_none_or(|(least, _)| max < least) {
-            tightest = Some((max, limit));
-        }
-    }
-    Ok(tightest.map(|(_, limit)| limit))
+fn tightest<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<(Limit, &'a HugetlbLimit)>, Reason> {
+    let all = limits.iter().map(|limit| Ok((*known(&limit.max)?, *limit)));
+    let all = all.collect::<Result<Vec<_>, Reason>>()?;
+    Ok(all.into_iter().min_by_key(|(max, _)| *max))
 }
 
 /// The tightest limit, if more than that can be reserved: the tightest of all levels holds, for each of the two.
 fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
-    let Some(tightest) = tightest(limits)? else {
+    let Some((max, tightest)) = tightest(limits)? else {
         return Ok(None);
     };
-    let max = *known(&tightest.max)?;
     // Before Linux 5.7 there was no limit of reservations.
     let reserved = limits.iter().filter_map(|limit| limit.reserved_max.known());
     let reserved = reserved.min().copied().unwrap_or(Limit::Unlimited);

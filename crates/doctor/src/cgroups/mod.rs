@@ -8,8 +8,8 @@ mod pods;
 #[cfg(test)]
 mod tests;
 
+use super::catalogue::Topic;
 use super::rule::Checks;
-use super::topic::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
@@ -22,6 +22,5 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_files("C06", pods::OF, pods::specification),
         Checks::of_machine("C09", memory::blocked),
         Checks::of_machine("C10", memory::counts_hugetlb),
-        Checks::of_both("C11", memory::heap_fills, crate::facts::STARTERS, memory::takes_all),
     ],
 };

@@ -86,7 +86,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             let case = short.case(text).severity(Severity::Warning);
             // A boot line needs a reboot, which starts the kubelet too.
             cases.push(case.fix_if(
-                !short.is_at_boot(),
+                !short.is_at_boot,
                 "then restart the kubelet, which counts the pools when it starts",
             ));
         }

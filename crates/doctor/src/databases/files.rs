@@ -7,16 +7,7 @@ use programs::{Evidence, Kind};
 
 use crate::demand::{Other, Room, Shortage, no_mmap, shortages};
 use crate::facts::parts;
-use crate::rule::{Answer, Case, Reason};
-
-/// Shortages of the servers that fail without their pages, or of those that fall back.
-fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> {
-    let short = shortages(evidence, FileKind::Postgres)?;
-    Ok(short
-        .into_iter()
-        .filter(|short| short.demand.strict == strict)
-        .collect())
-}
+use crate::rule::{Answer, Case};
 
 /// Instances with automatic memory management beside a pool, or that are to start with huge pages alone.
 pub(super) fn oracle_amm(evidence: &Evidence) -> Answer {
@@ -63,50 +54,42 @@ fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
 const MARGIN: &str = "postgres -C shared_memory_size_in_huge_pages (15 and later) prints the number of pages that it needs, with all else that it shares";
 
 pub(super) fn falls_back(evidence: &Evidence) -> Answer {
-    parts([Ok(of_other_type(evidence, HugePages::Try)), too_large(evidence)])
-}
-
-fn too_large(evidence: &Evidence) -> Answer {
-    let short = postgres(evidence, false)?;
-    if short.is_empty() {
-        return Ok(Vec::new());
-    }
-    let set_up = Room::of(evidence)?.filled().next().is_some();
-    let servers = evidence.files.servers(Kind::Postgres);
-    let explicit = servers
-        .iter()
-        .any(|server| server.settings.last("huge_pages").is_some());
-    let case = |short: Shortage| {
-        let large = short.demand.bytes.as_ref().is_ok_and(|bytes| *bytes >= Bytes::gib(1));
-        let text = format!(
-            "{} will silently fall back to base pages: its shared memory {}",
-            short.demand.who,
-            short.text()
-        );
-        let expected = set_up || explicit || large;
-        short.case(text).info_if(!expected).fix(MARGIN)
-    };
-    Ok(short.into_iter().map(case).collect())
+    let short = short_of_pages(evidence, HugePages::Try);
+    parts([Ok(of_other_type(evidence, HugePages::Try)), short])
 }
 
 pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
-    let case = |short: Shortage| {
-        let text = format!(
-            "{} will not start: huge_pages is on, and its shared memory {}",
-            short.demand.who,
-            short.text()
-        );
-        short.case(text).fix(MARGIN)
-    };
-    let short = postgres(evidence, true).map(|short| short.into_iter().map(case).collect());
+    let short = short_of_pages(evidence, HugePages::On);
     parts([Ok(of_other_type(evidence, HugePages::On)), short])
+}
+
+/// Servers that are set so, and whose shared memory the pool cannot hold. Those that fall back are expected to have pages where there is a
+/// pool, where their file says it, or where they are large.
+fn short_of_pages(evidence: &Evidence, huge_pages: HugePages) -> Answer {
+    let is_strict = huge_pages == HugePages::On;
+    let mut short = shortages(evidence, FileKind::Postgres)?;
+    short.retain(|short| short.demand.strict == is_strict);
+    let servers = evidence.files.servers(Kind::Postgres);
+    let is_set = |server: &Server| server.settings.last("huge_pages").is_some();
+    let is_set = servers.iter().any(is_set) || Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
+    let outcome = match is_strict {
+        true => "will not start: huge_pages is on, and",
+        false => "will silently fall back to base pages:",
+    };
+    let case = |short: Shortage<'_>| {
+        let is_large = short.demand.bytes.as_ref().is_ok_and(|bytes| *bytes >= Bytes::gib(1));
+        let text = format!("{} {outcome} its shared memory {}", short.demand.who, short.text());
+        let case = short.case(text).info_if(!is_strict && !is_set && !is_large);
+        case.fix(MARGIN)
+    };
+    Ok(short.into_iter().map(case).collect())
 }
 
 pub(super) fn mysql(evidence: &Evidence) -> Answer {
     if !evidence.files.servers(Kind::Mysql).iter().any(Server::asks) {
         return Ok(Vec::new());
     }
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         let what = without_pages(&short);
         short.case(format!(
             "{} will use base pages for {what}: it {}",
@@ -118,7 +101,7 @@ pub(super) fn mysql(evidence: &Evidence) -> Answer {
 }
 
 /// MySQL maps each chunk of its buffer pool alone, MariaDB the whole.
-fn without_pages(short: &Shortage) -> String {
+fn without_pages(short: &Shortage<'_>) -> String {
     const LOGGED: &str = "with a warning in its log";
     let Other::InParts { each, parts } = short.demand.other else {
         return "its buffer pool, and in newer releases for what it allocates later".to_owned();

@@ -4,16 +4,19 @@ use host::snapshot::{Feature, PREEMPT, Pool};
 use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
-use programs::size::mysql::innodb;
-use programs::{Area, Kind, Limit, Program, Setting};
+use programs::size::mysql::{Innodb, innodb};
+use programs::{Area, Details, Kind, Limit, Program, Setting};
 
+use super::catalogue::Topic;
 use super::explain::is_chunk;
-use super::facts::{by_pool, default_size, each, filled, has, known, pages_for, programs, running, shown_in, sum};
+use super::facts::{
+    by_pool, default_page, each_looked_into, filled, has, known, pages_for, programs, running, shown_in, sum,
+};
 use super::kept::boot_fix;
 use super::limits::barred;
+use super::links;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
-use super::topic::Topic;
 
 mod files;
 
@@ -31,13 +34,12 @@ pub(super) const TOPIC: Topic = Topic {
     ],
 };
 
-/// The postmaster alone stands for its server: it has no parent of its own kind.
-fn postmaster(program: &Program) -> Result<bool, Reason> {
-    Ok(program.is(Kind::Postgres)? && program.details.is_some())
-}
-
-/// The largest shared segment, if base pages back it.
+/// The largest shared segment of PostgreSQL, if base pages back it. Of its processes the postmaster alone is examined, which has no parent of
+/// its own kind.
 fn segment_on_base(program: &Program) -> Result<Option<&Area>, Reason> {
+    if !program.is(Kind::Postgres)? {
+        return Ok(None);
+    }
     let shared = program.areas()?.iter();
     let shared = shared.filter(|area| area.is_shared_data() && area.size() >= Bytes::mib(8));
     Ok(shared.max_by_key(|area| area.size()).filter(|area| !area.is_hugetlb()))
@@ -48,20 +50,9 @@ fn needs(pages: u64, page: Bytes, spare: u64) -> String {
     format!("it needs {pages} pages of {}, and {spare} are spare", page.exact())
 }
 
-/// The page that a program gets that names none.
-fn default_page(evidence: &Evidence) -> Bytes {
-    default_size(evidence).unwrap_or(Bytes::mib(2))
-}
-
 fn fell_back(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        if !postmaster(program)? {
-            return Ok(None);
-        }
+    each_looked_into(evidence, |program, details| {
         let Some(segment) = segment_on_base(program)? else {
-            return Ok(None);
-        };
-        let Some(details) = &program.details else {
             return Ok(None);
         };
         let setting = known(&details.setting)?.as_ref();
@@ -112,7 +103,7 @@ fn fell_back_case(
         setting.map_or("try (default)", |setting| &setting.value),
     );
     let pages = pages_for(size, page);
-    let need = || Need::more(page, pages);
+    let need = || Need::More(page, pages);
     let pool = evidence.snapshot.pool(page).filter(|pool| pool.nr.known().is_some());
     // With enough spare pages a restart is all it takes.
     let spare = pool.and_then(Pool::available).filter(|spare| *spare < pages);
@@ -144,10 +135,7 @@ fn preempted(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     let choice = evidence.snapshot.kernel.preemption.known();
     let can_less = choice.is_some_and(|choice| choice.offered.iter().any(|offered| offered == "none"));
-    each(all, |program| {
-        if !postmaster(program)? {
-            return Ok(None);
-        }
+    each_looked_into(evidence, |program, _| {
         let Some(segment) = segment_on_base(program)?.filter(|area| area.size() >= LARGE_BUFFERS) else {
             return Ok(None);
         };
@@ -168,7 +156,7 @@ fn preempted(evidence: &Evidence) -> Answer {
         .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
         let page = default_page(evidence);
-        let need = Need::more(page, pages_for(segment.size(), page));
+        let need = Need::More(page, pages_for(segment.size(), page));
         Ok(Some(
             case.plan_with(need, format!("postgres:pid={}", program.pid()))
                 .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels")
@@ -203,19 +191,17 @@ fn lazily(evidence: &Evidence) -> Result<Option<(&str, &str)>, Reason> {
 
 fn oracle_amm(evidence: &Evidence) -> Answer {
     let idle = sum(&by_pool(evidence, |pool| Ok(*known(&pool.free)?))?);
-    each(programs(evidence)?, |program| {
-        if !program.is(Kind::Oracle)? || program.details.is_none() || idle.0 == 0 {
+    each_looked_into(evidence, |program, details| {
+        if !program.is(Kind::Oracle)? || idle.0 == 0 {
             return Ok(None);
         }
-        let in_files = program
-            .areas()?
-            .iter()
-            .filter(|area| area.name.starts_with("/dev/shm/ora_"));
+        let areas = program.areas()?.iter();
+        let in_files = areas.filter(|area| area.name.starts_with("/dev/shm/ora_"));
         let size: Bytes = in_files.map(Area::size).sum();
         if size.0 == 0 {
             return Ok(None);
         }
-        let limit = program.details.as_ref().and_then(|details| details.memlock.known());
+        let limit = details.memlock.known();
         let is_low = limit.is_some_and(|limit| *limit < Limit::Bytes(size.0)) && !program.may_lock()?;
         let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
             .wants(default_page(evidence))
@@ -233,17 +219,14 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
 
 /// InnoDB takes its buffer pool in chunks, each of which falls back by itself.
 fn mysql(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        if !program.is(Kind::Mysql)? || !asks_for_large_pages(program)? {
+    each_looked_into(evidence, |program, details| {
+        if !program.is(Kind::Mysql)? || !asks_for_large_pages(details)? {
             return Ok(None);
         }
         let has = program.hugetlb()?;
-        let (huge, small): (Vec<&Area>, Vec<&Area>) = program
-            .areas()?
-            .iter()
-            .filter(|area| is_chunk(area))
-            .partition(|area| area.is_hugetlb());
-        if in_segments(program)? {
+        let chunks = program.areas()?.iter().filter(|area| is_chunk(area));
+        let (huge, small): (Vec<&Area>, Vec<&Area>) = chunks.partition(|area| area.is_hugetlb());
+        if in_segments(program, details.innodb)? {
             return Ok(None);
         }
         let size = |chunks: &[&Area]| chunks.iter().map(|area| area.size()).sum::<Bytes>();
@@ -263,9 +246,8 @@ fn mysql(evidence: &Evidence) -> Answer {
             ),
         };
         let text = format!("{} is configured to use huge pages, and {what}", program.title());
-        let mariadb = "https://mariadb.com/kb/en/server-system-variables/#large_pages";
         let case = Case::sure(text)
-            .link(program.is_mariadb().then_some(mariadb))
+            .link(program.is_mariadb().then_some(links::MARIADB))
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
             .seen_free(evidence);
@@ -276,34 +258,39 @@ fn mysql(evidence: &Evidence) -> Answer {
                 group,
             )
         });
-        Ok(Some(mysql_fix(evidence, program, case, barred.is_some())))
+        Ok(Some(mysql_fix(
+            evidence,
+            program,
+            details.innodb,
+            case,
+            barred.is_some(),
+        )))
     })
 }
 
 /// Is all of its buffer pool in segments of huge pages, as before MySQL 8.0.27? What else is large is no part of it.
-fn in_segments(program: &Program) -> Result<bool, Reason> {
+fn in_segments(program: &Program, settings: Option<Innodb>) -> Result<bool, Reason> {
     let segments = program.areas()?.iter();
     let segments = segments.filter(|area| area.is_shared_data() && area.is_hugetlb());
     let mapped: Bytes = segments.map(Area::size).sum();
-    let settings = program.details.as_ref().and_then(|details| details.innodb);
     Ok(settings.is_some_and(|settings| mapped >= settings.pool))
 }
 
 /// The pool that its settings need, by the calculator; a restart alone, where it is there.
-fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool) -> Case {
+fn mysql_fix(evidence: &Evidence, program: &Program, settings: Option<Innodb>, case: Case, is_barred: bool) -> Case {
     let page = default_page(evidence);
-    let settings = program.details.as_ref().and_then(|details| details.innodb);
     let pages = settings.and_then(|settings| innodb(&settings, page).ok()?.whole("pages"));
     let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
     let spare = evidence.snapshot.pool(page).and_then(Pool::available);
     let goal = format!("mysql:pid={}", program.pid());
     let case = case.wants(page);
     let case = match (pages, spare) {
-        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages && !is_barred => case,
-        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case.plan(goal),
+        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => {
+            case.when(is_barred, |case| case.plan(goal))
+        }
         (Some(pages), Some(spare)) => {
             let more = pages.saturating_sub(own);
-            let need = || Need::more(page, more);
+            let need = || Need::More(page, more);
             case.plan_with(need(), goal)
                 .fix_with(need(), needs(more, page, spare))
                 .when(!is_barred, |case| case.raise(evidence, page, more))
@@ -318,10 +305,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool
 }
 
 /// By its command line, or else by its option files, which may ask for them even where they could not be read.
-fn asks_for_large_pages(program: &Program) -> Result<bool, Reason> {
-    let Some(details) = &program.details else {
-        return Ok(false);
-    };
+fn asks_for_large_pages(details: &Details) -> Result<bool, Reason> {
     let setting = known(&details.setting)?.as_ref();
     Ok(setting.is_some_and(|setting| programs::config::mysql::is_on(&setting.value)))
 }

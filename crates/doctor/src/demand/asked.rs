@@ -4,7 +4,7 @@ use host::CpuList;
 use host::processes::taken_of_pool;
 use model::Bytes;
 use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
-use programs::config::{Instance, Parameters, Setting};
+use programs::config::{Boot, Instance, Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::size::oracle;
@@ -15,9 +15,13 @@ use crate::facts::{in_postgres, pages_for, running};
 use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
-/// `sizes` are those that pages have there, `default` is the one of programs that name none.
-pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
-    let given = &evidence.files;
+/// All of them, with the pools that there will be.
+pub(super) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
+    let (given, default) = (&evidence.files, room.default);
+    let sizes = match evidence.has_machine {
+        true => room.sizes(),
+        false => Boot::COMMON.to_vec(),
+    };
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
     let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
@@ -25,7 +29,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
     let mysql = mysql.map(|server| mysql_demand(&server, default));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
-    let java = java.map(|one| java_demand(&one, sizes, default));
+    let java = java.map(|one| java_demand(&one, &sizes, default));
     let guests = guests(evidence);
     let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(guest_demands);
     let pods = given.pods.iter().flat_map(pod_demands);
@@ -39,15 +43,6 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     servers.chain(guests).chain(pods).chain(dpdk).collect()
 }
 
-/// A line of evidence that is made here.
-fn seen(place: &str, name: &str, value: &dyn ToString) -> Setting {
-    Setting {
-        place: place.to_owned(),
-        name: name.to_owned(),
-        value: value.to_string(),
-    }
-}
-
 /// Settings of which no two servers of one machine have the same value.
 fn marks(server: &Server) -> Vec<(&'static str, String)> {
     let all = ["port", "datadir", "data_directory"].into_iter();
@@ -58,7 +53,7 @@ fn marks(server: &Server) -> Vec<(&'static str, String)> {
 /// The line of a server's file that counts, or its default.
 fn seen_of(server: &Server, name: &str, default: &str) -> Setting {
     let line = server.settings.last(name).cloned();
-    line.unwrap_or_else(|| seen(&server.path, name, &default))
+    line.unwrap_or_else(|| Setting::new(&server.path, name, default))
 }
 
 fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
@@ -68,7 +63,7 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
         _ => Other::None,
     };
     guest.takes().into_iter().map(move |(size, page, nodes)| {
-        let seen = seen(&guest.place, "memory", &size);
+        let seen = Setting::new(&guest.place, "memory", size.to_string());
         Demand {
             page,
             strict: true,
@@ -87,7 +82,7 @@ pub(crate) fn who(pod: &Pod, container: &Container) -> String {
 fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
     pod.containers.iter().flat_map(move |container| {
         container.hugetlb().into_iter().map(move |(page, quantity)| {
-            let seen = seen(&quantity.place, &quantity.field(), &quantity.written);
+            let seen = Setting::new(&quantity.place, quantity.field(), &quantity.written);
             Demand {
                 page: Some(page),
                 strict: true,
@@ -170,7 +165,7 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
     let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
-    let seen = seen(&java.path, "heap", &java.argument("-Xmx").unwrap_or("no -Xmx"));
+    let seen = Setting::new(&java.path, "heap", java.argument("-Xmx").unwrap_or("no -Xmx"));
     Demand {
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),
@@ -192,8 +187,10 @@ fn oracle_demand(evidence: &Evidence, own: &Parameters, page: Bytes) -> Option<D
     let counted = oracle(sga, 1, page).ok().and_then(|sizing| sizing.whole("pages"));
     let counted = counted.map_or(0, |pages| pages.saturating_sub(pages_for(sga, page)));
     let runs = beyond_sga(evidence, page);
-    let shown =
-        |(pages, program): &(u64, &Program)| seen(&program.file("smaps"), &format!("pages of {}", page.exact()), pages);
+    let shown = |(pages, program): &(u64, &Program)| {
+        let name = format!("pages of {}", page.exact());
+        Setting::new(program.file("smaps"), name, pages.to_string())
+    };
     Some(Demand {
         strict: instance.is_strict,
         marks: own.sid().map(|sid| ("sid", sid)).into_iter().collect(),

@@ -2,66 +2,42 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest, is_packaged};
+use programs::config::{BootForm, BootLine, Distribution, PoolRequest, is_packaged};
 
 use crate::facts::{default_size, distribution, pool_file};
-use crate::kept::{apply_again, by_unit, filled_from_cma, keep_pool, on_boot, pool_path};
+use crate::kept::{apply_again, boot_fix, by_unit, filled_from_cma, keep_pool, pool_path};
 use crate::remedy::Need;
 use crate::rule::Case;
 
-pub(super) struct Way {
-    /// The line that sets the pool: of the files, or of the machine's own.
-    file: Option<FileLine>,
-    /// How the machine is set up, if there is one.
-    machine: Option<Distribution>,
-    /// What its boot line asks for now.
-    there: OnBoot,
-    /// The file of the pool, where a unit fills it in place of the boot line.
-    by_unit: Option<String>,
-    /// Does nothing read the files of sysctl.d there?
-    is_sysctl_unread: bool,
-    /// How a line of the machine's own files is applied.
-    apply: String,
-    /// Does the pool come with the kernel's start?
-    pub(super) is_at_boot: bool,
+/// Does a pool come with the kernel's start?
+pub(super) fn is_at_boot(evidence: &Evidence, page: Bytes, default: Bytes) -> bool {
+    let file = FileLine::of(evidence, page, default);
+    // sysctl sets the pool of the default size only.
+    file.map_or(page >= Bytes::gib(1) || page != default, |file| file.is_boot)
 }
 
-impl Way {
-    pub(super) fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Self {
-        let file = FileLine::of(evidence, page, default);
-        // sysctl sets the pool of the default size only.
-        let of_size = page >= Bytes::gib(1) || page != default;
-        Self {
-            is_at_boot: file.as_ref().map_or(of_size, |file| file.is_boot),
-            machine: evidence.has_machine.then(|| distribution(evidence)),
-            there: on_boot(evidence),
-            is_sysctl_unread: evidence.config.is_sysctl_unread,
-            by_unit: filled_from_cma(evidence, page),
-            apply: file
-                .as_ref()
-                .and_then(|file| apply_again(evidence, &file.place))
-                .map_or_else(|| "that".to_owned(), |command| format!("this: {command}")),
-            file,
-        }
+/// How so many pages are requested: where a file of those given sets the pool, or one of the machine's own, in its place.
+pub(super) fn ask(evidence: &Evidence, page: Bytes, default: Bytes, pages: u64) -> String {
+    let (name, is_boot) = ("vm.nr_hugepages", is_at_boot(evidence, page, default));
+    let file = FileLine::of(evidence, page, default);
+    let machine = evidence.has_machine.then(|| distribution(evidence));
+    if let Some(pool) = filled_from_cma(evidence, page).filter(|_| is_boot) {
+        let own = file.map(|file| file.own).or(machine);
+        return by_unit(own.unwrap_or(Distribution::Other), &pool, pages);
     }
-
-    /// How so many pages are requested: where a file of those given sets the pool, in its place.
-    pub(super) fn ask(&self, page: Bytes, pages: u64) -> String {
-        let (name, is_boot) = ("vm.nr_hugepages", self.is_at_boot);
-        if let Some(pool) = self.by_unit.as_ref().filter(|_| is_boot) {
-            let own = self.file.as_ref().map(|file| file.own).or(self.machine);
-            return by_unit(own.unwrap_or(Distribution::Other), pool, pages);
+    match (file, machine) {
+        (Some(file), None) => file.ask(page, pages),
+        (Some(file), Some(_)) => {
+            let apply = apply_again(evidence, &file.place);
+            let apply = apply.map_or_else(|| "that".to_owned(), |command| format!("this: {command}"));
+            format!("{}, and start it again after {apply}", file.ask(page, pages))
         }
-        match (&self.file, self.machine) {
-            (Some(file), None) => file.ask(page, pages),
-            (Some(file), Some(_)) => format!("{}, and start it again after {}", file.ask(page, pages), self.apply),
-            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&self.there, &parameters(page, pages)),
-            (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
-                machine.keep_setting(name, pages)
-            }
-            (None, None) if is_boot => format!("{} on the boot command line", parameters(page, pages)),
-            (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
+        (None, Some(_)) if is_boot => boot_fix(evidence, &parameters(page, pages)),
+        (None, Some(machine)) if machine.is_configured_whole() || evidence.config.is_sysctl_unread => {
+            machine.keep_setting(name, pages)
         }
+        (None, None) if is_boot => format!("{} on the boot command line", parameters(page, pages)),
+        (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
     }
 }
 
@@ -74,7 +50,7 @@ impl Case {
         let Some((pool, _, all)) = raised.filter(|(_, has, all)| all > has) else {
             return self;
         };
-        let need = || Need::more(page, more);
+        let need = || Need::More(page, more);
         let command = format!("echo {all} > {}", pool_file(pool, "nr_hugepages"));
         self.fix_with(need(), command)
             .fix_with(need(), kept(evidence, page, all))

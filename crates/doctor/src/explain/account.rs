@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mapped::Mapped;
 use super::step::Step;
+use crate::facts::pages_for;
 
 /// From this share on a part counts as backed by huge pages, and below the rest as not.
 const NEARLY_ALL: f64 = 0.9;
@@ -115,6 +116,19 @@ pub struct Part {
 }
 
 impl Part {
+    /// One in many places, which needs no page of a pool and has none.
+    pub(super) fn new(what: PartKind, size: Bytes, backing: Reading<Backing>, touched: Reading<Bytes>) -> Self {
+        Self {
+            what,
+            range: None,
+            size,
+            backing,
+            touched,
+            hugetlb: None,
+            needs: None,
+        }
+    }
+
     /// Bytes that huge pages back, and all that are counted: of a hugetlb mapping the whole, because it is reserved.
     pub(super) fn huge_and_all(&self) -> Option<(u64, u64)> {
         let reserved = self.hugetlb.map_or(0, |pages| pages.total.saturating_mul(pages.page.0));
@@ -201,6 +215,15 @@ pub struct HugetlbPages {
 }
 
 impl HugetlbPages {
+    /// Those of so much memory, of which so much is touched.
+    pub(super) fn of(page: Bytes, size: Bytes, touched: Option<Bytes>) -> Self {
+        Self {
+            page,
+            total: pages_for(size, page),
+            touched: touched.map(|bytes| bytes.0 / page.0.max(1)),
+        }
+    }
+
     /// Pages that are set aside for it and not touched yet.
     pub fn reserved(&self) -> Option<u64> {
         self.touched.map(|touched| self.total.saturating_sub(touched))
@@ -208,6 +231,12 @@ impl HugetlbPages {
 }
 
 impl Needs {
+    /// The pages that hold so much.
+    pub(super) fn of(page: Bytes, whole: Bytes) -> Self {
+        let pages = pages_for(whole, page);
+        Self { page, pages }
+    }
+
     /// What they hold.
     pub fn bytes(self) -> Bytes {
         Bytes(self.page.0.saturating_mul(self.pages))

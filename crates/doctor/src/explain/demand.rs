@@ -8,16 +8,14 @@ use programs::Evidence;
 use programs::{Jvm, JvmKind, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
-use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
+use crate::facts::thp_file;
 use crate::thp::unread_conf;
 
 /// What a program needs, and the limits below that.
 pub(super) type Limited = (Needs, Vec<TooLow>);
 
-const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub(super) const HEAP_AT: &str = "-XX:AllocateHeapAt";
-const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
@@ -41,11 +39,11 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     }));
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(Thp::pmd_policy);
-    asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
+    asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, thp_file("enabled"))));
     let areas = target.main.areas().unwrap_or_default();
     if jvm.is_some_and(|jvm| heap_file::view(jvm, areas).is_some()) && heap_at(target).is_none() {
         let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
-        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
+        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, thp_file("shmem_enabled"))));
     }
     if target.main.pages.thp_enabled.known() == Some(&false) && !target.main.is_mariadb() {
         asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));
@@ -180,7 +178,7 @@ fn asks(target: &Target, kind: Option<Kind>) -> Asks {
     }
     match kind {
         Some(Kind::Jvm) => match target.main.jvm() {
-            Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Asks::Yes,
+            Ok(Some(jvm)) if jvm.wants_hugetlb() => Asks::Yes,
             // It advises its memory by default.
             Ok(Some(jvm)) if jvm.kind == JvmKind::OpenJ9 => match jvm.unadvised {
                 true => Asks::No("-Xlp:objectheap:pagesize=2M or -XX:+TransparentHugePage"),
@@ -238,18 +236,20 @@ pub(super) fn lowered(target: &Target) -> Option<Why> {
     Some(Why::Lowered { asked, granted })
 }
 
-/// Puts a limit in front of other reasons; it makes a restart alone none.
-pub(super) fn put_limit(why: &mut Vec<Why>, (needs, limits): &Limited) {
+/// Puts a limit of its control groups in front of other reasons; it makes a restart alone none.
+pub(super) fn put_limit(target: &Target, part: Option<&Part>, why: &mut Vec<Why>) -> Option<Limited> {
+    let (needs, limits) = limited(target, part, why)?;
     why.retain(|why| !matches!(why, Why::Restart { .. }));
     // What it does not ask for is no reason yet.
     let place = usize::from(matches!(why.first(), Some(Why::NotAsked { .. })));
     let least = limits.iter().min_by_key(|limit| limit.allows);
     let of_limit = |limit: &TooLow| Why::Limited {
-        needs: *needs,
+        needs,
         allows: limit.allows,
         file: limit.file.clone(),
     };
     why.splice(place..place, least.map(of_limit));
+    Some((needs, limits))
 }
 
 /// A heap that is a file takes pages as it grows.
@@ -265,7 +265,7 @@ pub(super) fn no_room_to_grow(target: &Target, page: Option<Bytes>, pools: &[Poo
 }
 
 /// The limits of its control groups that its pages are beyond, those that it has or those that it asks for.
-pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited> {
+fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited> {
     let asks = |why: &Why| !matches!(why, Why::HeapFile { .. });
     let part = part.filter(|part| part.hugetlb.is_some() || why.iter().any(asks))?;
     let has = part.hugetlb.map(|pages| Needs {
@@ -276,9 +276,4 @@ pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Opti
     let groups = target.main.cgroup().ok().flatten()?;
     let limits = groups::too_low(&groups.levels, needs.page, needs.bytes());
     (!limits.is_empty()).then_some((needs, limits))
-}
-
-/// Its systemd service, if it runs as one.
-pub(super) fn service(target: &Target) -> Option<String> {
-    target.main.cgroup().ok().flatten()?.service.clone()
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
-use model::Collector;
+use model::{Bytes, Collector};
 use programs::{Area, Jvm};
 
 /// Where ZGC maps its heap: its views begin at powers of two, below the kernel's choice for other mappings.
@@ -38,12 +39,8 @@ fn file_name(area: &Area) -> &str {
 }
 
 fn is_asked_for(jvm: &Jvm, area: &Area) -> bool {
-    let directory = jvm.heap_at.as_deref().map(|directory| directory.trim_end_matches('/'));
-    directory.is_some_and(|directory| {
-        area.name
-            .strip_prefix(directory)
-            .is_some_and(|file| file.starts_with('/'))
-    })
+    let directory = jvm.heap_at.as_deref();
+    directory.is_some_and(|directory| Path::new(&*area.name).starts_with(directory))
 }
 
 fn is_of_zgc(jvm: &Jvm, area: &Area) -> bool {
@@ -71,11 +68,6 @@ pub(super) fn views<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<BTreeMap<u32, Ve
 }
 
 pub(super) fn fullest(views: BTreeMap<u32, Vec<&Area>>) -> Option<Vec<&Area>> {
-    let resident = |view: &Vec<&Area>| {
-        view.iter()
-            .filter_map(|area| area.resident())
-            .map(|bytes| bytes.0)
-            .sum::<u64>()
-    };
+    let resident = |view: &Vec<&Area>| view.iter().filter_map(|area| area.resident()).sum::<Bytes>();
     views.into_values().max_by_key(resident)
 }

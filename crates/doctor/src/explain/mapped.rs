@@ -80,7 +80,10 @@ impl Mapped {
             file_system: file
                 .and_then(|file| file_system(ground.mounts, file))
                 .map(str::to_owned),
-            why: main_reason(&areas, target, ground),
+            why: base_by_reason(&areas, target, ground)
+                .into_iter()
+                .max_by_key(|(_, bytes)| *bytes)
+                .map(|(reason, _)| reason),
             backing: Coverage::of(areas).all(),
         });
         let mut largest: Vec<MappedFile> = files.filter(|file| file.backing.total() >= worth).collect();
@@ -116,12 +119,6 @@ fn is_library(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let name = name.strip_suffix(" (deleted)").unwrap_or(name);
     name.ends_with(".so") || name.contains(".so.")
-}
-
-/// The reason that most base pages have.
-fn main_reason(areas: &[&Area], target: &Target, ground: &Ground<'_>) -> Option<Reason> {
-    let sums = base_by_reason(areas, target, ground).into_iter();
-    sums.max_by_key(|(_, bytes)| *bytes).map(|(reason, _)| reason)
 }
 
 #[cfg(test)]

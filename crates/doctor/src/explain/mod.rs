@@ -8,7 +8,6 @@ mod heap_file;
 mod limit_tests;
 mod mapped;
 mod next;
-mod pages;
 mod parts;
 mod step;
 #[cfg(test)]
@@ -19,6 +18,8 @@ use host::snapshot::Feature;
 use model::findings::Finding;
 use model::{Bytes, Cause, Reading};
 use programs::{Evidence, Kind, Program, Target};
+
+use crate::facts::service;
 
 pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Usage, Why};
 pub use heap::largest_heap;
@@ -38,7 +39,9 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
     let is_denied = is_denied(&parts);
     let in_use = in_use(is_denied, hugetlb, &parts);
-    let (why, limited) = reasons(evidence, target, in_use, &parts, (page, &pools));
+    let mut why = not_from_pool(evidence, target, in_use, parts.first(), (page, &pools));
+    let limited = demand::put_limit(target, parts.first(), &mut why);
+    let why = with_thp(evidence, target, in_use, &parts, why);
     let findings = own_findings(evidence, target);
     let next = next::next(&next::State {
         target,
@@ -62,7 +65,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         pid: main.pid(),
         name: name(target),
         others: target.others.len() as u64,
-        unit: demand::service(target),
+        unit: service(main).map(str::to_owned),
         next,
         in_use,
         asked: demand::asked(evidence, target, kind),
@@ -87,22 +90,6 @@ fn in_use(is_denied: bool, hugetlb: Option<Bytes>, parts: &[Part]) -> InUse {
 fn name(target: &Target) -> String {
     let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     vm.unwrap_or_else(|| target.main.pages.name.clone())
-}
-
-/// Why memory is not on huge pages, and the limits that keep it from a pool.
-fn reasons(
-    evidence: &Evidence,
-    target: &Target,
-    in_use: InUse,
-    parts: &[Part],
-    pools: (Option<Bytes>, &[PoolState]),
-) -> (Vec<Why>, Option<demand::Limited>) {
-    let mut why = not_from_pool(evidence, target, in_use, parts.first(), pools);
-    let limited = demand::limited(target, parts.first(), &why);
-    if let Some(limited) = &limited {
-        demand::put_limit(&mut why, limited);
-    }
-    (with_thp(evidence, target, in_use, parts, why), limited)
 }
 
 /// Why memory is not on pages of a pool, limits aside.

@@ -6,10 +6,10 @@ use model::Bytes;
 use model::findings::Finding;
 use programs::{Area, Kind, Target};
 
-use super::demand::{HEAP_AT, Limited, service};
+use super::demand::{HEAP_AT, Limited};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
-use crate::facts::container;
+use crate::facts::{container, service};
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
@@ -44,21 +44,19 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
         return state.raised(*needs, limits);
     }
     let restart = || state.restart();
-    let plan = || state.goal().map(|goal| Step::Plan { goal });
+    let plan = || state.goal().map(|goal| Step::Plan { goal }).into_iter();
     match why.first() {
-        Some(Why::NoRoomToGrow { .. }) => plan().into_iter().chain([Step::Explain]).collect(),
-        Some(Why::Lowered { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
+        Some(Why::NoRoomToGrow { .. }) => plan().chain([Step::Explain]).collect(),
+        Some(Why::Lowered { .. }) => plan().chain([restart(), Step::Explain]).collect(),
         _ if in_use == InUse::Yes => state.compare(),
         Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
-        Some(Why::PoolShort { .. } | Why::Barred { .. }) => {
-            plan().into_iter().chain([restart(), Step::Explain]).collect()
-        }
+        Some(Why::PoolShort { .. } | Why::Barred { .. }) => plan().chain([restart(), Step::Explain]).collect(),
         Some(Why::NotAsked { setting }) => {
             let set = Step::Set {
                 setting: setting.clone(),
                 place: target.configuration().unwrap_or_else(|| target.main.file("cmdline")),
             };
-            let anew = plan().into_iter().chain([set, restart(), Step::Explain]);
+            let anew = plan().chain([set, restart(), Step::Explain]);
             anew.chain(state.in_place()).collect()
         }
         Some(Why::HeapFile { .. }) => {
@@ -82,7 +80,7 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
 impl State<'_> {
     fn restart(&self) -> Step {
         Step::Restart {
-            unit: service(self.target),
+            unit: service(&self.target.main).map(str::to_owned),
         }
     }
 
@@ -164,19 +162,15 @@ impl State<'_> {
         });
         let bytes = Coverage::of(anonymous.filter(holds_a_page)).private.total();
         // A comparison is refused where less than half of the memory can change.
-        let shared = areas
-            .iter()
-            .filter(|area| area.is_shared_memory() && !area.is_hugetlb());
+        let shared = areas.iter();
+        let shared = shared.filter(|area| area.is_shared_memory() && !area.is_hugetlb());
         let is_most = bytes >= Coverage::of(shared).shared.total();
         let is_hypervisor = self.kind.is_some_and(Kind::is_hypervisor);
         let is_switched_off = main.pages.thp_enabled.known() == Some(&false);
         let can = bytes >= WORTH && is_most && !is_switched_off && main.pid() != 1 && !is_hypervisor;
-        let steps = [
-            (Step::CompareLive, self.is_scanned),
-            (Step::Collapse, self.in_use != InUse::Yes),
-        ];
-        let steps = steps.into_iter().filter(|(_, is_possible)| can && *is_possible);
-        steps.map(|(step, _)| step).collect()
+        let compare = (can && self.is_scanned).then_some(Step::CompareLive);
+        let collapse = (can && self.in_use != InUse::Yes).then_some(Step::Collapse);
+        compare.into_iter().chain(collapse).collect()
     }
 }
 

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::processes::{Ground, Reason, Sort, objects, why_base};
 use model::vms::Vm;
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, PageKind, Reading, Unread};
 use programs::size::mysql::innodb;
 use programs::{Area, Jvm, Kind, SharedMemory, Target};
 
 use super::heap::{Heap, counted, largest_heap};
-use super::pages::{needs, of_pool, range, unread};
 use super::{HugetlbPages, Needs, Part, PartKind, Why, heap_file};
-use crate::facts::pages_for;
+use crate::facts::{pages_for, range};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
@@ -35,29 +34,25 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         Err(why) => (kind == Some(Kind::Jvm)).then(|| unread(PartKind::JavaHeap, why.clone())),
     };
     let heap_file = java.filter(|heap| heap.is_file).map(|heap| &heap.areas[0].name);
-    let mut shared: Vec<Part> = Vec::new();
     let mut seen = BTreeSet::new();
-    for segment in target
-        .shared
-        .iter()
-        .filter(|segment| Some(&segment.area.name) != heap_file)
-    {
-        if seen.insert((&segment.area.device, segment.area.inode)) {
-            shared.push(shared_memory(segment, target, default_page));
-        }
-    }
+    let segments = target.shared.iter();
+    let segments = segments.filter(|segment| Some(&segment.area.name) != heap_file);
+    let segments = segments.filter(|segment| seen.insert((&segment.area.device, segment.area.inode)));
+    let shared = segments.map(|segment| shared_memory(segment, target, default_page));
+    let shared: Vec<Part> = shared.collect();
     if let Some(vm) = &target.vm {
         return heap_part.into_iter().chain([guest(vm, default_page)]).collect();
     }
-    let is_heap = |area: &&Area| of_heap.contains(&area.range.start);
-    let rest: Vec<&Area> = areas.iter().filter(|area| !is_heap(area)).collect();
+    let rest = areas.iter().filter(|area| !of_heap.contains(&area.range.start));
+    let rest: Vec<&Area> = rest.collect();
     let rest = match target.main.areas() {
         Ok(_) => of_rest(target, &rest, default_page.filter(|_| kind == Some(Kind::Mysql))),
         Err(why) => vec![unread(PartKind::PrivateMemory, why)],
     };
-    let (mut first, mut others): (Vec<Part>, Vec<Part>) = match is_shared_database(kind) {
-        true => (shared, rest),
-        false => (Vec::new(), rest.into_iter().chain(shared).collect()),
+    let (mut first, mut others): (Vec<Part>, Vec<Part>) = match kind {
+        // Their cache is shared memory.
+        Some(Kind::Postgres | Kind::Oracle) => (shared, rest),
+        _ => (Vec::new(), rest.into_iter().chain(shared).collect()),
     };
     others.sort_by_key(|part| Reverse(part.weight()));
     first.splice(0..0, heap_part);
@@ -123,18 +118,14 @@ fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<B
     let others = target.family.iter().flatten();
     let all = target.main.areas().unwrap_or_default().iter().chain(others);
     let all: Vec<&Area> = all.filter(is_same).collect();
-    let backing = counted(&all);
-    let hugetlb = of_pool(area, area.size(), &segment.touched);
+    let (size, touched) = (area.size(), segment.touched.clone());
+    let hugetlb = of_pool(area, size, &touched);
+    let lacking = default_page.filter(|_| hugetlb.is_none());
     Part {
-        what: PartKind::SharedMemory,
-        range: Some(range(area.range.start, area.range.end)),
-        size: area.size(),
-        needs: default_page
-            .filter(|_| hugetlb.is_none())
-            .map(|page| needs(page, area.size())),
+        range: Some(range(&area.range)),
+        needs: lacking.map(|page| Needs::of(page, size)),
         hugetlb,
-        touched: segment.touched.clone(),
-        backing,
+        ..Part::new(PartKind::SharedMemory, size, counted(&all), touched)
     }
 }
 
@@ -145,14 +136,11 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
         .known()
         .and_then(|backing| backing.iter().find_map(|(kind, _)| kind.pool()));
     let touched = vm.backing.clone().map(|backing| backing.total());
+    let lacking = default_page.filter(|_| kind.is_none());
     Part {
-        what: PartKind::GuestMemory,
-        range: None,
-        size: total,
         hugetlb: kind.map(|page| HugetlbPages::of(page, total, touched.known().copied())),
-        needs: default_page.filter(|_| kind.is_none()).map(|page| needs(page, total)),
-        backing: vm.backing.clone(),
-        touched,
+        needs: lacking.map(|page| Needs::of(page, total)),
+        ..Part::new(PartKind::GuestMemory, total, vm.backing.clone(), touched)
     }
 }
 
@@ -180,13 +168,10 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
         Some(Needs { page, pages })
     };
     Part {
-        what: PartKind::JavaHeap,
-        range: Some(range(heap.range.start, heap.range.end)),
-        size: heap.committed,
-        touched,
+        range: Some(range(&heap.range)),
         needs: jvm.zip(largest).and_then(|(jvm, largest)| needs(jvm, largest)),
         hugetlb,
-        backing: heap.backing.clone(),
+        ..Part::new(PartKind::JavaHeap, heap.committed, heap.backing.clone(), touched)
     }
     .without_needs_that_are_met()
 }
@@ -198,6 +183,17 @@ fn file_bytes(target: &Target, name: &str) -> Reading<Bytes> {
         || Reading::absent(target.main.file("map_files")),
         |segment| segment.touched.clone(),
     )
+}
+
+/// The pages of shared memory that draws from a pool as this mapping of it does.
+fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<HugetlbPages> {
+    let touched = touched.known().copied();
+    area.hugetlb_page().map(|page| HugetlbPages::of(page, size, touched))
+}
+
+/// A part whose mappings could not be read.
+fn unread(what: PartKind, why: Unread) -> Part {
+    Part::new(what, Bytes(0), Reading::Unread(why.clone()), Reading::Unread(why))
 }
 
 /// Several mappings as one part.
@@ -213,14 +209,10 @@ fn of_areas(what: PartKind, areas: &[&Area]) -> Part {
         }
         _ => committed.iter().map(|area| area.size()).sum(),
     };
+    let touched = backing.clone().map(|backing| backing.total());
     Part {
-        what,
-        range: None,
-        size,
-        touched: backing.clone().map(|backing| backing.total()),
-        needs: None,
         hugetlb: of_pools(&committed),
-        backing,
+        ..Part::new(what, size, backing, touched)
     }
 }
 
@@ -295,14 +287,4 @@ pub(super) fn base_by_reason(areas: &[&Area], target: &Target, ground: &Ground<'
         }
     }
     sums
-}
-
-/// Does it ask for pages of a pool?
-pub(super) fn asks_for_hugetlb(jvm: &Jvm) -> bool {
-    jvm.large_pages && !jvm.transparent
-}
-
-/// Is it a database whose cache is shared memory?
-fn is_shared_database(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Postgres | Kind::Oracle))
 }

@@ -6,27 +6,19 @@ use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
 use crate::explain::heap::{Heap, largest_heap};
-use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
+use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, percent, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 /// With a smaller share of a heap on base pages it is only its ends that are.
 const WORTH: f64 = 0.1;
 
-/// What of a heap is not on the pages that were asked for.
-enum Missing {
-    /// So many bytes of so many are on base pages.
-    OnBase(Bytes, Bytes),
-    /// No page of any pool; how much the heap has is not known.
-    All,
-    /// The JVM lowered the maximum of its heap to this.
-    Lowered(Bytes),
-}
-
 pub(super) fn fallback(evidence: &Evidence) -> Answer {
     each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let missing = match jvm.lowered() {
-            Some((_, granted)) => Some(Missing::Lowered(granted)),
+            Some((_, granted)) => Some(format!(
+                "found too few huge pages, and lowered the maximum of its heap to {granted}"
+            )),
             None => missing(program)?,
         };
         missing
@@ -35,8 +27,8 @@ pub(super) fn fallback(evidence: &Evidence) -> Answer {
     })
 }
 
-/// By the heap's own mappings; if those could not be read, by the status alone.
-fn missing(program: &Program) -> Result<Option<Missing>, Reason> {
+/// What of a heap is not on the pages that were asked for, in words: by its own mappings; if those could not be read, by the status alone.
+fn missing(program: &Program) -> Result<Option<String>, Reason> {
     let on_base = match Heap::of(program) {
         Ok(Some(heap)) => heap.on_base(),
         Ok(None) => return Ok(None),
@@ -45,30 +37,23 @@ fn missing(program: &Program) -> Result<Option<Missing>, Reason> {
     match on_base {
         Ok((base, all)) => {
             let is_worth = base.0 as f64 >= WORTH * all.0 as f64 && all.0 > 0;
-            Ok(is_worth.then_some(Missing::OnBase(base, all)))
+            let share = percent(base, all);
+            Ok(is_worth.then(|| {
+                format!(
+                    "is configured to use huge pages, and {share:.0} % of its heap ({base} of {all}) is backed by base pages"
+                )
+            }))
         }
-        Err(_) if program.hugetlb()?.0 == 0 => Ok(Some(Missing::All)),
+        Err(_) if program.hugetlb()?.0 == 0 => Ok(Some(
+            "is configured to use huge pages, and no page of a pool backs its heap".to_owned(),
+        )),
         Err(why) => Err(why.into()),
     }
 }
 
-/// What happened to the heap, in words.
-fn told(title: &str, missing: &Missing) -> String {
-    match missing {
-        Missing::OnBase(base, all) => format!(
-            "{title} is configured to use huge pages, and {:.0} % of its heap ({base} of {all}) is backed by base pages",
-            100.0 * base.0 as f64 / all.0.max(1) as f64
-        ),
-        Missing::All => format!("{title} is configured to use huge pages, and no page of a pool backs its heap"),
-        Missing::Lowered(granted) => {
-            format!("{title} found too few huge pages, and lowered the maximum of its heap to {granted}")
-        }
-    }
-}
-
-fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
+fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &str) -> Result<Case, Reason> {
     let has = program.hugetlb()?;
-    let case = Case::sure(told(&program.title(), missing))
+    let case = Case::sure(format!("{} {missing}", program.title()))
         .seen(program.file("cmdline"), "huge pages", "configured")
         .seen_hugetlb(program, has);
     let thp_instead = || thp_instead(jvm.kind == JvmKind::OpenJ9);
@@ -93,6 +78,8 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
         .otherwise("a smaller heap: the machine has no room for this one in the pool"))
 }
 
+const RESTART: &str = "then restart the JVM; -Xlog:pagesize shows the page sizes it got";
+
 /// A pool that holds the heap.
 fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, case: Case) -> Result<Case, Reason> {
     let asked = jvm.named_page(|page| evidence.snapshot.pool(page).is_some());
@@ -100,7 +87,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     let pages = pool_pages(jvm, heap, page);
     // Its own pages are there already, and the rest is what it lacks.
     let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));
-    let need = || Need::more(page, missing);
+    let need = || Need::More(page, missing);
     if let Some((size, pages)) = roomier(evidence, jvm, heap, page) {
         let size = size.exact();
         return Ok(case
@@ -108,7 +95,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
                 "-XX:LargePageSizeInBytes={size} (JDK 17 and later): the JVM asks for the default size, {}, and the pool of {size} has room for its {pages} pages",
                 page.exact()
             ))
-            .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got"));
+            .fix(RESTART));
     }
     let case = case.wants(page);
     let beside = match jvm.kind {
@@ -119,18 +106,13 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
         "the pool needs {pages} pages of {} for a heap of {heap}{beside}",
         page.exact()
     );
-    Ok(match jvm.kind {
-        // Its pages come by shmget(), which a pool alone does not give.
-        JvmKind::OpenJ9 => case.fix_with(need(), sentence).raise(evidence, page, missing),
-        JvmKind::HotSpot | JvmKind::Zing => case
-            .plan_with(need(), format!("jvm:pid={}", program.pid()))
-            .fix_with(need(), sentence)
-            .raise(evidence, page, missing)
-            .fix_with(
-                need(),
-                "then restart the JVM; -Xlog:pagesize shows the page sizes it got",
-            ),
-    })
+    // The pages of OpenJ9 come by shmget(), which a pool alone does not give.
+    let is_alone = jvm.kind != JvmKind::OpenJ9;
+    let plan = |case: Case| case.plan_with(need(), format!("jvm:pid={}", program.pid()));
+    let case = case.when(is_alone, plan).fix_with(need(), sentence);
+    Ok(case
+        .raise(evidence, page, missing)
+        .when(is_alone, |case| case.fix_with(need(), RESTART)))
 }
 
 /// Another pool that would hold the heap of a JVM which names no size, and the pages that it takes there. JDK 17 and later ask for the size that

@@ -6,6 +6,7 @@ use programs::config::given::{FileKind, Java};
 use programs::{Evidence, JvmKind};
 
 use super::options::{in_vain, invalid_size};
+use super::transparent::under_never;
 use crate::demand::{Room, Shortage, shortages};
 use crate::facts::parts;
 use crate::rule::{Answer, Case};
@@ -21,7 +22,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         all.iter()
             .any(|java| java.path == path && java.jvm.kind == JvmKind::OpenJ9)
     };
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         // ZGC commits its heap from the pool, and gives up where that fails.
         let outcome = match short.demand.strict {
             true => "does not start",
@@ -133,18 +134,13 @@ fn by_policy(evidence: &Evidence) -> Answer {
     }
     let cases = transparent.into_iter().map(|java| {
         let is_zgc = java.jvm.collector == Some(model::Collector::Z);
-        let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
-        new(format!(
-            "the JVM of {} is configured to use THP, and the THP policy is `never`",
-            java.path
-        ))
-        .seen(&java.path, "-XX:+UseTransparentHugePages", "set")
-        .seen(&line.place, "transparent_hugepage", &line.value)
-        .fix("transparent_hugepage=madvise")
-        .fix_if(
-            is_zgc,
-            "or JDK 22 and later, in which shmem_enabled alone decides for ZGC",
-        )
+        under_never(&format!("the JVM of {}", java.path), &java.path, is_zgc, "")
+            .seen(&line.place, "transparent_hugepage", &line.value)
+            .fix("transparent_hugepage=madvise")
+            .fix_if(
+                is_zgc,
+                "or JDK 22 and later, in which shmem_enabled alone decides for ZGC",
+            )
     });
     Ok(cases.collect())
 }

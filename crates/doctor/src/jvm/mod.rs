@@ -3,16 +3,18 @@
 mod explicit;
 mod files;
 mod options;
-mod pages;
 mod transparent;
 
 #[cfg(test)]
 mod tests;
 
-use super::rule::Checks;
-use super::topic::Topic;
+use model::Bytes;
+use programs::size::jvm;
+use programs::{Jvm, JvmKind};
 
-pub(super) use pages::pool_pages;
+use super::catalogue::Topic;
+use super::facts::pages_for;
+use super::rule::Checks;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
@@ -27,3 +29,19 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_both("E13", options::old, files::OF, files::old_options),
     ],
 };
+
+/// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
+pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
+    let counted = match java.kind {
+        JvmKind::OpenJ9 => jvm::openj9(heap, page, java.code_cache),
+        JvmKind::HotSpot | JvmKind::Zing => jvm::jvm(&jvm::Jvm::known(
+            heap,
+            page,
+            java.collector,
+            java.version,
+            java.code_cache,
+        )),
+    };
+    let pages = counted.ok().and_then(|sizing| sizing.whole("pages"));
+    pages.unwrap_or_else(|| pages_for(heap, page))
+}

@@ -5,32 +5,41 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Jvm, JvmKind, Program};
 
 use crate::explain::heap::Heap;
-use crate::facts::{each_jvm, has, known, lacks_thp, policy, thp, thp_file};
+use crate::facts::{each_jvm, has, is_arm, known, lacks_thp, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
 /// A kernel without THP, and a JVM that asks for it.
 fn without(evidence: &Evidence) -> Answer {
-    each_jvm(
-        evidence,
-        |jvm| jvm.transparent,
-        |program, _| {
-            let rss = *known(&program.pages.rss)?;
-            let case = Case::sure(format!(
+    let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+    each_jvm(evidence, is_told, |program, _| {
+        let rss = *known(&program.pages.rss)?;
+        let case = Case::sure(format!(
             "{} is configured to use THP, and all of its {rss} is backed by base pages: this kernel was built without THP",
             program.title()
         ))
-        .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+        .seen(program.file("cmdline"), TOLD, "set")
         .seen("/proc/meminfo", "AnonHugePages", "no such line")
-        .fix("a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
-            let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-            Ok(Some(case.fix_if(
-                has_pools,
-                "or a hugetlb pool: hugewise size jvm, and -XX:+UseLargePages",
-            )))
-        },
-    )
+        .fix("a kernel with CONFIG_TRANSPARENT_HUGEPAGE")
+        .fix_if(has_pools, "or a hugetlb pool: hugewise size jvm, and -XX:+UseLargePages");
+        Ok(Some(case))
+    })
+}
+
+const TOLD: &str = "-XX:+UseTransparentHugePages";
+
+fn is_told(jvm: &Jvm) -> bool {
+    jvm.transparent
+}
+
+/// A JVM that asks for THP under the policy `never`. ZGC's heap has a policy of its own, which some releases do not look at.
+pub(super) fn under_never(who: &str, place: &str, is_zgc: bool, what: &str) -> Case {
+    let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
+    new(format!(
+        "{who} is configured to use THP, and the THP policy is `never`{what}"
+    ))
+    .seen(place, TOLD, "set")
 }
 
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
@@ -38,33 +47,25 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         return without(evidence);
     }
     let policy = policy(evidence)?;
-    each_jvm(
-        evidence,
-        |jvm| jvm.transparent,
-        |program, jvm| {
-            let is_hotspot = jvm.kind == JvmKind::HotSpot;
-            let is_zgc = is_hotspot && jvm.collector == Some(model::Collector::Z);
-            if policy == "madvise" && is_hotspot && !is_zgc {
-                return not_advised(program, jvm);
-            }
-            // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
-            if policy != "never" || (is_zgc && !matches!(version(program, jvm)?, 17 | 21)) {
-                return Ok(None);
-            }
-            let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
-            let what = match on_base {
-                // It got its pages under another policy.
-                Ok((base, all)) if base.0 < all.0 / 10 => return Ok(None),
-                Ok((base, all)) => format!(", and {base} of its heap ({all}) is backed by base pages"),
-                // That it gets none is known all the same.
-                Err(_) => String::new(),
-            };
-            let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
-            let case = new(format!(
-                "{} is configured to use THP, the THP policy is `never`{what}",
-                program.title()
-            ))
-            .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+    each_jvm(evidence, is_told, |program, jvm| {
+        let is_hotspot = jvm.kind == JvmKind::HotSpot;
+        let is_zgc = is_hotspot && jvm.collector == Some(model::Collector::Z);
+        if policy == "madvise" && is_hotspot && !is_zgc {
+            return not_advised(program, jvm);
+        }
+        // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
+        if policy != "never" || (is_zgc && !matches!(version(program, jvm)?, 17 | 21)) {
+            return Ok(None);
+        }
+        let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
+        let what = match on_base {
+            // It got its pages under another policy.
+            Ok((base, all)) if base.0 < all.0 / 10 => return Ok(None),
+            Ok((base, all)) => format!(": {base} of its heap ({all}) is backed by base pages"),
+            // That it gets none is known all the same.
+            Err(_) => String::new(),
+        };
+        let case = under_never(&program.title(), &program.file("cmdline"), is_zgc, &what)
             .seen(thp_file("enabled"), "", &policy)
             .plan("thp=madvise")
             .write_as("enabled", "madvise", |command| {
@@ -75,9 +76,8 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
                 format!("or JDK 22 and later, in which shmem_enabled alone decides for ZGC: {BUGS}8319969"),
             )
             .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
-            Ok(Some(case))
-        },
-    )
+        Ok(Some(case))
+    })
 }
 
 /// A JVM that is to use THP and advises no part of its heap has switched the option off at its start.
@@ -117,7 +117,7 @@ fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let is_arm = is_arm(evidence) == Ok(true);
     let shares = |jvm: &Jvm| jvm.kind == JvmKind::Zing || jvm.collector == Some(model::Collector::Z);
     let is_zgc = |jvm: &Jvm| jvm.transparent && shares(jvm) && jvm.heap_at.is_none();
     each_jvm(evidence, is_zgc, |program, jvm| {

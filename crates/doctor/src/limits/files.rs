@@ -19,31 +19,28 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
-        let (has, place) = match &service.unit.memlock {
-            Some((limit, _)) if *limit >= promised => return None,
-            Some((limit, place)) => (limit.to_string(), place),
-            None => ("not set".to_owned(), &service.path),
-        };
-        let text = match service.unit.memlock {
-            None => format!(
-                "{} does not get the limit of locked memory that limits.conf sets for {} ({promised}): that file applies to logins, not to services",
-                service.name, user.value
-            ),
-            Some(_) => format!(
-                "{} may lock {has}, and limits.conf sets {promised} for {}: a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB",
-                service.name, user.value
-            ),
-        };
-        Some(
-            Case::sure(text)
-                .info_if(line.domain == "*")
-                .seen_limit(line)
-                .seen(&user.place, "User", &user.value)
-                .seen(place, "LimitMEMLOCK", has)
-                .unlimited(&format!("systemctl edit {}", service.name)),
-        )
+        let set = service.unit.memlock.as_ref();
+        if set.is_some_and(|(limit, _)| *limit >= promised) {
+            return None;
+        }
+        let has = set.map_or_else(|| "systemd's default".to_owned(), |(limit, _)| limit.to_string());
+        let case = unlike_limits_conf(&service.name, &has, promised, line).info_if(line.domain == "*");
+        let case = case.seen(&user.place, "User", &user.value);
+        let place = set.map_or(&service.path, |(_, place)| place);
+        let case = case.seen(place, "LimitMEMLOCK", has);
+        let case = case.unlimited(&format!("systemctl edit {}", service.name));
+        let note = "a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB";
+        Some(case.fix_if(set.is_some(), note))
     });
     Ok(cases.collect())
+}
+
+/// A service that may lock less than limits.conf sets for its user.
+pub(super) fn unlike_limits_conf(who: &str, has: &str, promised: Limit, line: &LimitLine) -> Case {
+    Case::sure(format!(
+        "the memlock limit of {who} is {has}, and limits.conf sets {promised}: that file applies to logins, not to services"
+    ))
+    .seen_limit(line)
 }
 
 impl Case {
@@ -205,31 +202,22 @@ fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
         )
 }
 
-/// Run-times of pods: what they name control groups by, their processes, and where each has the limit of its containers.
-const RUN_TIMES: [(&str, &str, &str); 3] = [
-    (
-        "docker-",
-        "dockerd",
-        "default-ulimits in /etc/docker/daemon.json, and restart docker",
-    ),
-    (
-        "crio-",
-        "crio",
-        "LimitMEMLOCK=infinity in a drop-in of crio.service, and restart crio",
-    ),
-    (
-        "cri-containerd-",
-        "containerd",
-        "LimitMEMLOCK=infinity in a drop-in of containerd.service, and restart containerd",
-    ),
+/// Run-times of pods: what they name control groups by, and their processes. Docker runs containerd too, and comes before it.
+const RUN_TIMES: [(&str, &str); 3] = [
+    ("docker-", "dockerd"),
+    ("crio-", "crio"),
+    ("cri-containerd-", "containerd"),
 ];
 
-/// Where the run-time of a pod has the limit: by its control group, else by what runs. Docker runs containerd too, and comes before it.
-pub(super) fn of_run_time(evidence: &Evidence, group: &str) -> &'static str {
+/// Where the run-time of a pod has the limit of its containers: by its control group, else by what runs.
+pub(super) fn of_run_time(evidence: &Evidence, group: &str) -> String {
     let runs = |name: &str| running(evidence).any(|program| program.pages.name == name);
-    let by_group = RUN_TIMES.iter().find(|(prefix, ..)| group.contains(*prefix));
-    let own = by_group.or_else(|| RUN_TIMES.iter().find(|(_, name, _)| runs(name)));
-    own.map_or("LimitMEMLOCK of containerd.service or crio.service", |(.., how)| how)
+    let by_group = RUN_TIMES.iter().find(|(prefix, _)| group.contains(*prefix));
+    match by_group.or_else(|| RUN_TIMES.iter().find(|(_, name)| runs(name))) {
+        None => "LimitMEMLOCK of containerd.service or crio.service".to_owned(),
+        Some((_, "dockerd")) => "default-ulimits in /etc/docker/daemon.json, and restart docker".to_owned(),
+        Some((_, name)) => format!("LimitMEMLOCK=infinity in a drop-in of {name}.service, and restart {name}"),
+    }
 }
 
 /// Services whose limit containers get.

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{LimitLine, Unit, memlock_for};
+use programs::config::{LimitLine, Setting, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
-use super::files::{of_run_time, what};
+use super::files::{self, of_run_time, what};
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
-    container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running,
+    self, container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running, service,
 };
 use crate::rule::{Answer, Case, Reason};
 
@@ -85,7 +85,9 @@ fn used(evidence: &Evidence, program: &Program, by_memlock: bool) -> Result<Opti
         true => REGISTERED,
         false => need(program, shm.is_some())?,
     };
-    if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments(program)?) {
+    // Has it such segments of huge pages already?
+    let has_segments = || Ok::<_, Reason>(program.hugetlb()?.0 > 0 || segments(program).any(Area::is_hugetlb));
+    if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments()?) {
         return registered;
     }
     let what = match is_part {
@@ -111,11 +113,6 @@ fn pinned(program: &Program) -> Result<Option<Pinned>, Reason> {
 fn segments(program: &Program) -> impl Iterator<Item = &Area> {
     let areas = program.areas().unwrap_or_default().iter();
     areas.filter(|area| area.name.starts_with("/SYSV"))
-}
-
-/// Has it such segments of huge pages already?
-fn has_segments(program: &Program) -> Result<bool, Reason> {
-    Ok(program.hugetlb()?.0 > 0 || segments(program).any(Area::is_hugetlb))
 }
 
 /// Has a program of this kind to lock its segments of huge pages, and may not?
@@ -194,12 +191,6 @@ fn are_alike(one: &Program, other: &Program) -> bool {
             && [one, other].into_iter().all(is_outside))
 }
 
-/// The service that its control group is of.
-fn service(program: &Program) -> Option<String> {
-    let groups = program.details.as_ref()?.cgroup.known()?;
-    groups.service.clone()
-}
-
 /// A JVM's largest heap, the segments of a program that shares its memory, or all that the process has.
 fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
     let heap = program.jvm()?.and_then(|jvm| jvm.heap_max);
@@ -233,7 +224,7 @@ pub(super) fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need
         return case.fix(raise).fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
-        Some(service) => in_service(program, case, &service),
+        Some(service) => in_service(program, case, service),
         None => by_login(evidence, &user_name(evidence, program), case, need).fix("log in again, and restart it"),
     }
 }
@@ -277,20 +268,16 @@ fn by_login(evidence: &Evidence, user: &str, case: Case, need: Option<Bytes>) ->
 
 /// How a service gets a higher limit. Its unit may have a line for it: one that systemd ignores, or that is newer than the process.
 fn in_service(program: &Program, case: Case, service: &str) -> Case {
-    let unit = program
-        .details
-        .as_ref()
-        .and_then(|details| details.unit.as_ref()?.known());
+    let unit = facts::unit(program);
     let again = format!("systemctl daemon-reload && systemctl restart {service}");
     let own = unit.and_then(|unit| unit.memlock.as_ref());
     let outside = unit.and_then(|unit| unit.outside.as_ref()).filter(|_| own.is_none());
+    let ignored = |case: Case, line: &Setting| {
+        let value = format!("{}, which systemd ignores", line.value);
+        case.seen(&line.place, &line.name, value)
+    };
     match (own, outside) {
-        (_, Some(line)) => case
-            .seen(
-                &line.place,
-                &line.name,
-                format!("{}, which systemd ignores", line.value),
-            )
+        (_, Some(line)) => ignored(case, line)
             .fix(format!(
                 "write [Service] above {}: a limit outside of that section has no effect",
                 line.place
@@ -301,12 +288,7 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
             .fix(format!("its unit sets no limit, and the process is older: {again}")),
         _ => case
             .with(unit.and_then(|unit| unit.of_init.as_ref()), |case, line| {
-                case.seen(
-                    &line.place,
-                    &line.name,
-                    format!("{}, which systemd does not use", line.value),
-                )
-                .fix(format!(
+                ignored(case, line).fix(format!(
                     "{} of {} is for an init script: systemd takes the limit of the unit",
                     line.name, line.place
                 ))
@@ -342,13 +324,9 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
         if unit.memlock.is_some() || has >= promised || !meant {
             return Ok(None);
         }
-        let case = Case::sure(format!(
-            "{} may lock {has}, and limits.conf sets {promised}: that file applies to logins, not to services",
-            program.title()
-        ))
-        .seen_limit(line)
-        .seen(program.file("limits"), "Max locked memory", has)
-        .seen(program.file("cgroup"), "service", &unit.name);
+        let case = files::unlike_limits_conf(&program.title(), &has.to_string(), promised, line)
+            .seen(program.file("limits"), "Max locked memory", has)
+            .seen(program.file("cgroup"), "service", &unit.name);
         Ok(Some(limit_fix(evidence, program, case, None)))
     })
 }

@@ -38,12 +38,12 @@ pub(super) fn in_part(evidence: &Evidence, program: &Program, details: &Details)
     .severity(Severity::Warning)
     .seen(
         program.file("smaps"),
-        format!("{} VmFlags: lo", range(first)),
+        format!("{} VmFlags: lo", range(&first.range)),
         first.size(),
     )
     .seen(
         program.file("smaps"),
-        format!("{} without `lo`", range(rest)),
+        format!("{} without `lo`", range(&rest.range)),
         rest.size(),
     )
     .seen(program.file("limits"), "Max locked memory", limit)

@@ -47,13 +47,13 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         let Some(why) = refused(program, group)? else {
             return Ok(None);
         };
-        let groups = known(&program.groups)?;
+        let groups: Vec<String> = known(&program.groups)?.iter().map(u32::to_string).collect();
         let case = Case::sure(format!(
             "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
             program.title()
         ))
         .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-        .seen(program.file("status"), "Gid and Groups", join(groups))
+        .seen(program.file("status"), "Gid and Groups", groups.join(" "))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
         .wants(default_size(evidence)?);
         let case = case.with(program.details.as_ref(), |case, details| {
@@ -142,10 +142,6 @@ pub(crate) fn barred(evidence: &Evidence, program: &Program, bytes: Bytes) -> Re
     Ok((!by_limit).then_some(group))
 }
 
-fn join(groups: &[u32]) -> String {
-    groups.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
-}
-
 /// The name of a program's user, or its id.
 pub(super) fn user_name(evidence: &Evidence, program: &Program) -> String {
     let uid = program.pages.uid.known().copied();
@@ -176,20 +172,13 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         "System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all",
         Bytes(one)
     ))
-    .severity(if user.is_some() {
-        Severity::Error
-    } else {
-        Severity::Warning
-    })
+    .when(user.is_none(), |case| case.severity(Severity::Warning))
     .seen("/proc/sys/kernel/shmmax", "", one)
     .seen("/proc/sys/kernel/shmall", "in bytes", all);
     let needs = [("kernel.shmmax", Bytes(one), 1), ("kernel.shmall", all, base)];
     let low = needs.into_iter().filter(|(_, has, _)| *has < pool_bytes);
-    Ok(vec![raised(
-        evidence,
-        case,
-        low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1)))),
-    )])
+    let low = low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1))));
+    Ok(vec![raised(evidence, case, low)])
 }
 
 /// With limits that hold the pool: those of the kernel, where they are large, else these numbers.
@@ -221,35 +210,31 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     if running(evidence).any(is_member) {
         return Ok(Vec::new());
     }
+    // A container has groups of its own, which /etc/group of the host does not show.
     let files = &evidence.files;
     let has_containers = !evidence.pods.is_empty() || !files.pods.is_empty() || !files.runs.is_empty();
-    if has_containers || running(evidence).any(is_of_containers) {
-        return Ok(vec![of_image(group)]);
-    }
-    let case = Case::likely(format!(
-        "vm.hugetlb_shm_group allows huge pages to group {group}, which does not exist: no user is a member"
+    let of_image = has_containers || running(evidence).any(is_of_containers);
+    let new: fn(String) -> Case = if of_image { Case::hint } else { Case::likely };
+    let what = match of_image {
+        true => "right if it is one of a container's image",
+        false => "no user is a member",
+    };
+    let case = new(format!(
+        "vm.hugetlb_shm_group is {group}, which is no group of this host: {what}"
     ))
+    .info_if(of_image)
     .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-    .seen("/etc/group", "gid", format!("no {group}"))
-    .fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id");
-    Ok(vec![case])
+    .seen("/etc/group", "gid", format!("no {group}"));
+    Ok(vec![match of_image {
+        true => case.fix(format!(
+            "look for {group} among the groups of the container's user: id -G there"
+        )),
+        false => case.fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id"),
+    }])
 }
 
 /// Is it in a container, or does it start some?
 fn is_of_containers(program: &Program) -> bool {
     let starts = ["containerd", "crio", "dockerd", "kubelet", "podman"].contains(&program.pages.name.as_str());
     starts || container(program).is_some()
-}
-
-/// A container has groups of its own, which /etc/group of the host does not show.
-fn of_image(group: u32) -> Case {
-    Case::hint(format!(
-        "vm.hugetlb_shm_group is {group}, which is no group of this host: right if it is one of a container's image"
-    ))
-    .severity(Severity::Info)
-    .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
-    .seen("/etc/group", "gid", format!("no {group}"))
-    .fix(format!(
-        "look for {group} among the groups of the container's user: id -G there"
-    ))
 }

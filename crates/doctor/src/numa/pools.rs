@@ -1,7 +1,7 @@
 //! Pools by NUMA node.
 
 use host::CpuList;
-use host::snapshot::{Feature, NodePool, Pool};
+use host::snapshot::{Feature, Pool};
 use model::Bytes;
 use programs::config::given::FileKind;
 use programs::config::is_of_node;
@@ -10,7 +10,7 @@ use programs::{Area, Evidence, Kind, Program};
 use super::confined::shares_cpus;
 use crate::demand::{Shortage, shortages};
 use crate::facts::{
-    absent, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
+    absent, bytes, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
 };
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::pools::is_written_by_node;
@@ -25,14 +25,9 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         }
         let nodes = known(&pool.nodes)?;
         let without = without_cpus(evidence)?;
-        let (mut counts, mut far) = (Vec::new(), Vec::new());
-        for node in nodes {
-            let of_node = (node.node, *known(&node.nr)?);
-            match without.contains(&node.node) {
-                true => far.push(of_node),
-                false => counts.push(of_node),
-            }
-        }
+        let all = nodes.iter().map(|node| Ok((node.node, *known(&node.nr)?)));
+        let all = all.collect::<Result<Vec<(u32, u64)>, Reason>>()?.into_iter();
+        let (far, counts): (Vec<_>, Vec<_>) = all.partition(|(node, _)| without.contains(node));
         if let Some(case) = far_away(evidence, pool, &counts, &far) {
             return Ok(Some(case));
         }
@@ -162,7 +157,7 @@ fn shared_out(case: Case, evidence: &Evidence, pool: &Pool, near: &[(u32, u64)],
     let shares = (1..=nodes).map(|nth| all.saturating_add(nodes - nth) / nodes);
     let shares: Vec<(u32, u64)> = near.iter().map(|(node, _)| *node).zip(shares).collect();
     let case = case.when(!is_for_boot(evidence, pool), |case| {
-        case.fix_with(Need::pool(pool.size, all), writes(pool, &shares))
+        case.fix_with(Need::Pool(pool.size, all), writes(pool, &shares))
             .fix("the same at each boot by a unit before the programs")
     });
     at_boot(case, evidence, pool, &shares)
@@ -186,7 +181,7 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
     // No node loses pages: programs may wait for all of them.
     let shares: Vec<(u32, u64)> = counts.iter().map(|(node, pages)| (*node, (*pages).max(fair))).collect();
     let raised: Vec<(u32, u64)> = shares.iter().copied().filter(|share| !counts.contains(share)).collect();
-    let need = || Need::pool(pool.size, sum(&shares));
+    let need = || Need::Pool(pool.size, sum(&shares));
     let case = case
         .fix_with(need(), writes(pool, &raised))
         .fix_with(need(), keep_nodes(evidence, pool, &raised));
@@ -228,12 +223,8 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
         if let Some(case) = socket_mem(program, &pools)? {
             return Ok(Some(case));
         }
-        for pool in &spread {
-            if let Some(case) = starved(program, pool)? {
-                return Ok(Some(case));
-            }
-        }
-        Ok(None)
+        let case = |pool: &&Pool| starved(program, pool).transpose();
+        spread.iter().find_map(case).transpose()
     })
 }
 
@@ -242,7 +233,7 @@ pub(super) fn in_files(evidence: &Evidence) -> Answer {
     if evidence.files.socket_mem().is_empty() {
         return Ok(Vec::new());
     }
-    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
+    let case = |short: Shortage<'_>| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
     Ok(shortages(evidence, FileKind::Dpdk)?.into_iter().map(case).collect())
 }
 
@@ -261,69 +252,55 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
     };
     let asked = list.split(',').map(|mib| Bytes::mib(mib.trim().parse().unwrap_or(0)));
     for (node, asked) in (0_u32..).zip(asked) {
-        let mut free = Bytes(0);
-        let mut is_there = false;
-        let has = |own: &&Pool| {
-            own.nodes
-                .known()
-                .is_some_and(|nodes| nodes.iter().any(|part| part.node == node))
-        };
-        if asked.0 > 0 && !pools.iter().any(has) {
-            return Ok(Some(no_node(program, pool, (node, asked), list)));
-        }
+        let mut free = None;
         for own in pools {
-            let part = known(&own.nodes)?.iter().find(|part| part.node == node);
-            is_there |= part.is_some() && own.size == pool.size;
-            let pages = part.map_or(Ok(&0), |part| known(&part.free))?;
-            free.0 = pages.saturating_mul(own.size.0).saturating_add(free.0);
+            if let Some(part) = known(&own.nodes)?.iter().find(|part| part.node == node) {
+                let sum = free.get_or_insert(Bytes(0));
+                sum.0 = sum.0.saturating_add(bytes(own, *known(&part.free)?).0);
+            }
         }
-        if free < asked && is_there {
-            return Ok(Some(too_few_on(program, pool, (node, asked, free), list)));
-        }
+        let who = format!("{} asks for {asked} on node {node} (--socket-mem)", program.title());
+        let case = match free {
+            None if asked.0 > 0 => no_node(&who, (node, asked), list),
+            Some(free) if free < asked => too_few_on(&who, pool, (node, asked, free)),
+            _ => continue,
+        };
+        let case = case.wants(pool.size);
+        return Ok(Some(case.seen(program.file("cmdline"), "--socket-mem", list)));
     }
     Ok(None)
 }
 
-fn no_node(program: &Program, pool: &Pool, (node, asked): (u32, Bytes), list: &str) -> Case {
+fn no_node(who: &str, (node, asked): (u32, Bytes), list: &str) -> Case {
     let there: Vec<&str> = list.split(',').take(node as usize).collect();
-    let has_any = there
-        .iter()
-        .any(|mib| mib.trim().parse::<u64>().is_ok_and(|mib| mib > 0));
-    let there = match has_any {
+    let is_asked = |mib: &&str| mib.trim().parse::<u64>().is_ok_and(|mib| mib > 0);
+    let there = match there.iter().any(is_asked) {
         true => there.join(","),
         // All of it was to be on nodes that are not there.
         false => (asked.0 >> 20).to_string(),
     };
-    Case::likely(format!(
-        "{} asks for {asked} on node {node} (--socket-mem), and this machine has no such node: it does not start",
-        program.title()
-    ))
-    .wants(pool.size)
-    .seen(program.file("cmdline"), "--socket-mem", list)
-    .seen("/sys/devices/system/node", format!("node{node}"), "not there")
-    .fix_if(
-        node > 0,
-        format!("ask for the nodes that are there alone: --socket-mem {there}"),
-    )
-    .fix("in a virtual machine: or give it as many nodes as its programs ask for")
+    Case::likely(format!("{who}, and this machine has no such node: it does not start"))
+        .seen("/sys/devices/system/node", format!("node{node}"), "not there")
+        .fix_if(
+            node > 0,
+            format!("ask for the nodes that are there alone: --socket-mem {there}"),
+        )
+        .fix("in a virtual machine: or give it as many nodes as its programs ask for")
 }
 
-fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes), list: &str) -> Case {
-    let page = pool.size;
-    let pages = pages_for(asked, page);
-    let file = node_file(pool, node);
+fn too_few_on(who: &str, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes)) -> Case {
+    let (pages, file) = (pages_for(asked, pool.size), node_file(pool, node));
     Case::likely(format!(
-        "{} asks for {asked} on node {node} (--socket-mem), and {free} in hugetlb pages is free there: it does not start",
-        program.title()
+        "{who}, and {free} in hugetlb pages is free there: it does not start"
     ))
-    .wants(page)
-    .seen(program.file("cmdline"), "--socket-mem", list)
     .seen(&file, "free on the node", free)
     .fix_with(
-        Need::more(page, pages),
+        Need::More(pool.size, pages),
         format!("echo {pages} > {file} (beside those in use there)"),
     )
-    .otherwise(format!("ask for less of node {node}: the machine has no room for such a pool"))
+    .otherwise(format!(
+        "ask for less of node {node}: the machine has no room for such a pool"
+    ))
 }
 
 /// Does it still wait for pages of this pool that its nodes do not have?
@@ -333,15 +310,12 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         return Ok(None);
     }
     let allowed = known(&program.nodes)?;
-    let (mut here, mut elsewhere) = (0_u64, 0_u64);
-    for NodePool { node, free, .. } in known(&pool.nodes)? {
-        let free = *known(free)?;
-        let place = match allowed.contains(*node) {
-            true => &mut here,
-            false => &mut elsewhere,
-        };
-        *place = place.saturating_add(free);
-    }
+    let free = known(&pool.nodes)?
+        .iter()
+        .map(|part| Ok((part.node, *known(&part.free)?)));
+    let free = free.collect::<Result<Vec<(u32, u64)>, Reason>>()?.into_iter();
+    let (here, elsewhere): (Vec<_>, Vec<_>) = free.partition(|(node, _)| allowed.contains(*node));
+    let (here, elsewhere) = (sum(&here), sum(&elsewhere));
     if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
         return Ok(None);
     }
@@ -357,7 +331,7 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         .seen(program.file("smaps"), "hugetlb mapped but not resident", missing)
         .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
         .fix_with(
-            Need::more(pool.size, (missing.0 / pool.size.0.max(1)).saturating_sub(here)),
+            Need::More(pool.size, (missing.0 / pool.size.0.max(1)).saturating_sub(here)),
             format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"),
         )
         .fix("or let it use other nodes (numactl, cpuset.mems)"),

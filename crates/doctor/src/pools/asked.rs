@@ -1,10 +1,10 @@
 //! Pools that are smaller than files or the boot command line request.
 
 use host::snapshot::Pool;
+use model::Bytes;
 use model::findings::Severity;
-use model::{Bytes, Cause};
 use programs::Evidence;
-use programs::config::{Boot, requested};
+use programs::config::{Boot, Setting, requested};
 
 use super::held::is_held;
 use super::memory::{is_starved, shrunk, starves};
@@ -17,12 +17,8 @@ use crate::kept::{boot_again, boot_pages};
 use crate::remedy::{Need, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
-/// A request for pages of a pool, and where it is written.
-pub(crate) struct Request {
-    pub(crate) pages: u64,
-    pub(crate) place: String,
-    field: String,
-}
+/// So many pages of a pool are requested, by this line.
+pub(crate) type Request = (u64, Setting);
 
 pub(super) fn pool_short(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
@@ -32,7 +28,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
             continue;
         };
         let has = persistent(pool)?;
-        if has < request.pages && !is_held(evidence, pool) && !is_cut(evidence, pool) {
+        if has < request.0 && !is_held(evidence, pool) && !is_cut(evidence, pool) {
             cases.push(short(evidence, pool, has, &request));
         }
     }
@@ -60,13 +56,8 @@ fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         return Ok(None);
     };
     let pool = evidence.snapshot.pool(default_size(evidence)?);
-    let request = Request {
-        pages,
-        place: line.place.clone(),
-        field: "vm.nr_hugepages".to_owned(),
-    };
     let too_large = pool.filter(|pool| !fits_alone(evidence, pool.size, pages));
-    Ok(too_large.map(|pool| too_much(evidence, pool, &request)))
+    Ok(too_large.map(|pool| too_much(evidence, pool, pages, line)))
 }
 
 /// Gigabytes that the boot line itself did not get: no later request gets them either, unless memory was set aside for that.
@@ -86,40 +77,39 @@ fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case
     ))
 }
 
-fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case {
-    if !fits_alone(evidence, pool.size, request.pages) {
-        return too_much(evidence, pool, request);
+fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) -> Case {
+    let (pages, place) = (*pages, &line.place);
+    if !fits_alone(evidence, pool.size, pages) {
+        return too_much(evidence, pool, pages, line);
     }
     let size = pool.size.exact();
-    let missing = request.pages - has;
+    let missing = pages - has;
     let case = Case::sure(format!(
-        "{missing} of {} pages of {size} are missing from the pool ({}): programs that start last use base pages or fail",
-        request.pages,
+        "{missing} of {pages} pages of {size} are missing from the pool ({}): programs that start last use base pages or fail",
         bytes(pool, missing)
     ))
     .wants(pool.size)
-    .seen(&request.place, &request.field, request.pages)
+    .seen(place, &line.name, pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     if starves(evidence, pool) {
-        return shrunk(case, evidence, pool, &with_all(evidence, pool, &request.place));
+        return shrunk(case, evidence, pool, &with_all(evidence, pool, place));
     }
-    if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
+    if pool.size >= Bytes::gib(1) && place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);
     }
-    let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
-    let need = || Need::pool(pool.size, request.pages);
+    let parameters = format!("hugepagesz={size} hugepages={pages}");
+    let need = || Need::Pool(pool.size, pages);
     let lower = format!(
-        "lower the request in {}: beside the other findings of this report the machine has no room for it",
-        request.place
+        "lower the request in {place}: beside the other findings of this report the machine has no room for it"
     );
-    let case = case.plan_with(need(), format!("pool:{size}={}", request.pages));
+    let case = case.plan_with(need(), format!("pool:{size}={pages}"));
     let next = evidence.config.next_boot.as_ref();
-    let boot = match next.is_some_and(|next| next.place == request.place) {
+    let boot = match next.is_some_and(|next| next.place == *place) {
         true => format!(
             "the running kernel was started without it: {}",
             boot_again(evidence, &parameters)
         ),
-        false => boot_pages(evidence, pool.size, request.pages),
+        false => boot_pages(evidence, pool.size, pages),
     };
     if pool.size >= Bytes::gib(1) {
         return case.fix_with(need(), boot).otherwise(lower);
@@ -128,38 +118,33 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
         need(),
         "sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory",
     )
-    .fill(pool, request.pages)
+    .fill(pool, pages)
     .fix_with(need(), format!("if it stays short: {boot}"))
     .otherwise(lower)
 }
 
 /// More than the machine has: memory is missing, not contiguous memory.
-fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
-    let total = &evidence.config.total;
+fn too_much(evidence: &Evidence, pool: &Pool, pages: u64, line: &Setting) -> Case {
+    let (total, place) = (&evidence.config.total, &line.place);
     let case = Case::sure(format!(
-        "{} pages of {} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
-        request.pages,
+        "{pages} pages of {} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
         pool.size.exact(),
-        bytes(pool, request.pages),
+        bytes(pool, pages),
         total.known().map_or_else(String::new, |total| format!(" of {total}"))
     ))
-    .seen(&request.place, &request.field, request.pages)
-    .with(beside(evidence, pool, request), |case, pages| case.seen("/proc/cmdline", "hugepages", pages))
+    .seen(place, &line.name, pages)
+    .with(beside(evidence, pool, place), |case, pages| case.seen("/proc/cmdline", "hugepages", pages))
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
     match starves(evidence, pool) {
-        true => shrunk(case, evidence, pool, &with_all(evidence, pool, &request.place)),
-        false => lowered(case.wants(pool.size), evidence, pool, &request.place),
+        true => shrunk(case, evidence, pool, &with_all(evidence, pool, place)),
+        false => lowered(case.wants(pool.size), evidence, pool, place),
     }
 }
 
 /// What the boot line asks for, where another place sets the pool after it.
-fn beside(evidence: &Evidence, pool: &Pool, request: &Request) -> Option<u64> {
-    let boot = evidence
-        .config
-        .boot
-        .known()
-        .filter(|_| request.place != "/proc/cmdline")?;
+fn beside(evidence: &Evidence, pool: &Pool, place: &str) -> Option<u64> {
+    let boot = evidence.config.boot.known().filter(|_| place != "/proc/cmdline")?;
     boot.pages_of(pool.size, default_size(evidence).ok())
 }
 
@@ -192,7 +177,7 @@ pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
         config.sysctl.known().is_some() && config.pool_lines.known().is_some() && crate::facts::total(evidence).is_ok();
     let request = request(evidence, pool).ok().flatten().filter(|_| is_read);
     let is_short = |asked: u64| persistent(pool).is_ok_and(|has| has < asked) && fits_alone(evidence, pool.size, asked);
-    request.is_some_and(|request| is_short(request.pages))
+    request.is_some_and(|(pages, _)| is_short(pages))
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
@@ -202,29 +187,21 @@ pub(crate) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request
         && let Some(files) = evidence.config.sysctl.known()
         && let Some((pages, line)) = files.number("vm.nr_hugepages")?
     {
-        return Ok(Some(Request {
-            pages,
-            place: line.place.clone(),
-            field: line.name.clone(),
-        }));
+        return Ok(Some((pages, line.clone())));
     }
     let boot = evidence.config.boot.known();
     let pages = boot.and_then(|boot| boot.pages_of(pool.size, default));
     if let Some(pages) = pages {
-        return Ok(Some(Request {
-            pages,
-            place: "/proc/cmdline".to_owned(),
-            field: match boot.and_then(|boot| boot.sysctl.as_ref()) {
-                Some(_) if default == Some(pool.size) => "sysctl.vm.nr_hugepages".to_owned(),
-                _ => format!("hugepagesz={} hugepages", pool.size.exact()),
-            },
-        }));
+        let name = match boot.and_then(|boot| boot.sysctl.as_ref()) {
+            Some(_) if default == Some(pool.size) => "sysctl.vm.nr_hugepages".to_owned(),
+            _ => format!("hugepagesz={} hugepages", pool.size.exact()),
+        };
+        return Ok(Some((pages, Setting::new("/proc/cmdline", name, pages.to_string()))));
     }
     let lines = evidence.config.pool_lines.known().map_or(&[][..], Vec::as_slice);
-    Ok(requested(lines, pool.size, default).map(|line| Request {
-        pages: line.pages,
-        place: line.place.clone(),
-        field: format!("pages of {}", pool.size.exact()),
+    Ok(requested(lines, pool.size, default).map(|line| {
+        let name = format!("pages of {}", pool.size.exact());
+        (line.pages, Setting::new(&line.place, name, line.pages.to_string()))
     }))
 }
 
@@ -257,11 +234,11 @@ fn with_all(evidence: &Evidence, pool: &Pool, place: &str) -> String {
 }
 
 fn failed_since_boot(evidence: &Evidence) -> Result<Option<Case>, Reason> {
-    let count = evidence.snapshot.memory.count("htlb_buddy_alloc_fail");
-    if count.unread().is_some_and(|why| why.unread == Cause::Absent) {
-        return Ok(None);
-    }
-    let failed = *known(&count)?;
+    let failed = evidence
+        .snapshot
+        .memory
+        .count("htlb_buddy_alloc_fail")
+        .or_if_absent(0)?;
     let case =
         Case::hint(format!(
             "{failed} attempts since boot to allocate a page for a pool failed; the kernel does not record the request itself"

@@ -8,7 +8,7 @@ use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 use super::missing::lines;
 use super::used::ASK;
 use crate::demand::guests;
-use crate::facts::{count, each, known, lacks_hugetlb, pages_for, parts, pools, programs};
+use crate::facts::{count, each, is_arm, known, lacks_hugetlb, pages_for, parts, pools, programs};
 use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -51,11 +51,7 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
 /// A kernel without hugetlb pages, as in a paravirtualized guest of Xen, drops whatever its boot line asks for.
 fn without_hugetlb(evidence: &Evidence) -> Answer {
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let ours = |word: &&str| {
-        ["hugepages=", "hugepagesz=", "default_hugepagesz="]
-            .iter()
-            .any(|name| word.starts_with(name))
-    };
+    let ours = |word: &&str| word.trim_start_matches("default_").starts_with("hugepages");
     let words: Vec<&str> = line.split_whitespace().filter(ours).collect();
     if words.is_empty() {
         return Ok(Vec::new());
@@ -82,16 +78,16 @@ fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> Option<Reme
         page.exact(),
         count.unwrap_or_default()
     );
-    Some(Remedy::new(text).need(Need::pool(page, instead)))
+    Some(Remedy::new(text).need(Need::Pool(page, instead)))
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.
-pub(crate) fn is_out_of_order(why: IgnoredWhy) -> bool {
+fn is_out_of_order(why: IgnoredWhy) -> bool {
     !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored)
 }
 
 /// A parameter that the kernel ignores, of that line.
-pub(crate) fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) -> Case {
+fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) -> Case {
     let case = Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text())).seen(
         place,
         "",
@@ -138,7 +134,7 @@ fn pairs(line: &str) -> Option<String> {
 }
 
 /// A count of which the kernel takes the digits alone.
-pub(crate) fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
+fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
     Case::sure(format!(
         "`{}` asks for {}: the kernel takes the digits, and counts pages",
         taken.parameter,
@@ -158,19 +154,27 @@ pub(super) fn order(evidence: &Evidence) -> Answer {
         // Which kernels take that is known by their release.
         known(&evidence.snapshot.kernel.release)?;
     }
-    let ignored = boot.ignored.iter().filter(|ignored| is_out_of_order(ignored.why));
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let mut cases: Vec<Case> = ignored
-        .map(|ignored| no_effect(evidence, "/proc/cmdline", line, ignored))
-        .collect();
-    cases.extend(boot.digits.iter().map(|taken| digits_taken("/proc/cmdline", taken)));
-    if let Some(next) = &evidence.config.next_boot {
-        let ignored = next.boot.ignored.iter().filter(|own| !boot.ignored.contains(own));
-        cases.extend(ignored.map(|ignored| no_effect(evidence, &next.place, &next.words, ignored)));
-        let digits = next.boot.digits.iter().filter(|own| !boot.digits.contains(own));
-        cases.extend(digits.map(|taken| digits_taken(&next.place, taken)));
-    }
+    let mut cases = of_line(evidence, ("/proc/cmdline", line), boot, None);
+    let next = evidence.config.next_boot.iter();
+    cases.extend(next.flat_map(|next| of_line(evidence, (&next.place, &next.words), &next.boot, Some(boot))));
     Ok(cases)
+}
+
+/// Parameters of a line that the kernel ignores or takes otherwise than they are written, without those of a line before.
+pub(super) fn of_line(
+    evidence: &Evidence,
+    (place, words): (&str, &str),
+    boot: &Boot,
+    before: Option<&Boot>,
+) -> Vec<Case> {
+    let is_new = |own: &&Ignored| before.map_or(is_out_of_order(own.why), |before| !before.ignored.contains(own));
+    let ignored = boot.ignored.iter().filter(is_new);
+    let ignored = ignored.map(|own| no_effect(evidence, place, words, own));
+    let digits = boot.digits.iter();
+    let digits = digits.filter(|own| before.is_none_or(|before| !before.digits.contains(own)));
+    let digits = digits.map(|taken| digits_taken(place, taken));
+    ignored.chain(digits).collect()
 }
 
 pub(super) fn no_1g(evidence: &Evidence) -> Answer {
@@ -191,7 +195,7 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
 
 /// Files that fill the pool. Of arm64, which has that size with some base pages, A01 says it.
 fn by_lines(evidence: &Evidence) -> Result<Vec<Case>, Reason> {
-    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let is_arm = is_arm(evidence) == Ok(true);
     let lines = lines(evidence, pools(evidence)?).into_iter();
     let lines = lines.filter(|line| !is_arm && line.size == Some(Bytes::gib(1)));
     let cases = lines.map(|line| {

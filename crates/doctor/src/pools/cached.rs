@@ -8,7 +8,7 @@ use programs::{Area, Evidence, Program};
 
 use super::asked::places;
 use super::path::mapped;
-use crate::facts::{available, by_pool, bytes, persistent, pool_file, running, sum, total};
+use crate::facts::{available, by_pool, bytes, persistent, pool_file, readable, running, sum, total};
 use crate::remedy::Need;
 use crate::rule::{Case, Reason};
 
@@ -47,13 +47,9 @@ pub(super) fn beside_files(evidence: &Evidence, pool: &Pool) -> Result<Option<Ca
     }
     let left = total.0.saturating_sub(sum(&by_pool(evidence, persistent)?).0);
     let is_short = |mapped: &Mapped<'_>| mapped.all.0 > left && mapped.resident.0 < mapped.all.0 / 10 * 9;
-    let all = running(evidence).map(Mapped::of);
-    let (all, unread): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
-    let all = all.into_iter().flatten().filter(is_short);
-    match (
-        all.max_by_key(|mapped| mapped.all),
-        unread.into_iter().find_map(Result::err),
-    ) {
+    let (all, unread) = readable(running(evidence).map(Mapped::of));
+    let all = all.into_iter().filter(is_short);
+    match (all.max_by_key(|mapped| mapped.all), unread) {
         (Some(most), _) => Ok(Some(case(evidence, pool, idle, &most))),
         (None, Some(why)) => Err(why),
         (None, None) => Ok(None),

@@ -3,14 +3,13 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::BootLine;
 use programs::config::given::FileKind;
-use programs::config::{Boot, Ignored, IgnoredWhy};
+use programs::config::{Boot, IgnoredWhy, Setting};
 
-use super::boot::{digits_taken, is_out_of_order, no_effect};
+use super::boot::of_line;
 use super::scripts;
-use super::size::named;
-use super::writers::{Writer, disagreement};
+use super::size::{named, on_demand, unnamed};
+use super::writers::{disagreement, of_boot, of_files};
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -19,7 +18,6 @@ pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let room = Room::of(evidence)?;
-    let default = room.default.exact();
     if room.pages(room.default) > 0 || all_name_sizes(evidence, &room) {
         return Ok(Vec::new());
     }
@@ -29,21 +27,19 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let taken = room.filled().filter(|(_, (_, place))| is_taken(place));
     let others = taken.map(|(page, (pages, place))| {
         let size = page.exact();
-        Case::likely(format!(
-            "programs that name no size request pages of {default} and get none, while a pool of {} has pages of {size}",
-            Bytes(page.0.saturating_mul(*pages))
-        ))
-        .seen(place, format!("pages of {size}"), pages)
-        .seen(place, format!("pages of {default}, the default size"), 0)
-        .fix(named(page))
-        .fix(format!("or default_hugepagesz={size} on the boot command line"))
+        let memory = Bytes(page.0.saturating_mul(*pages));
+        unnamed(room.default, memory, &format!("pages of {size}"))
+            .seen(place, format!("pages of {size}"), pages)
+            .seen(place, format!("pages of {}, the default size", room.default.exact()), 0)
+            .fix(named(page))
+            .fix(format!("or default_hugepagesz={size} on the boot command line"))
     });
     Ok(others.collect())
 }
 
 /// Instances of Oracle whose SGA the pool cannot hold beside those before them.
 pub(super) fn instances(evidence: &Evidence) -> Answer {
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         let (outcome, severity) = match short.demand.strict {
             true => ("does not start, as use_large_pages is ONLY", Severity::Error),
             false => (
@@ -69,12 +65,8 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     if allowed == 0 || has_own || at_boot {
         return Ok(Vec::new());
     }
-    let case = Case::likely(format!(
-        "the pool has no persistent pages: up to {allowed} pages depend on contiguous memory at the time of the request"
-    ))
-    .seen(&line.place, &line.name, allowed)
-    .fix("if a program must have its pages at start, make them persistent: vm.nr_hugepages, or hugepages= at boot");
-    Ok(vec![case])
+    let case = on_demand(&format!("{allowed} pages"), "vm.nr_hugepages, or hugepages= at boot");
+    Ok(vec![case.seen(&line.place, &line.name, allowed)])
 }
 
 pub(super) fn several_writers(evidence: &Evidence) -> Answer {
@@ -83,14 +75,14 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     let files = &evidence.files;
     let at_boot = files.boot.iter().filter_map(|line| {
         let pages = line.boot.pages_of(room.default, Some(room.default))?;
-        Some(Writer::of_boot(&line.place, pages))
+        Some(of_boot(&line.place, pages))
     });
-    let writers: Vec<Writer> = at_boot.chain(Writer::of_files(&files.sysctl)).collect();
+    let writers: Vec<Setting> = at_boot.chain(of_files(&files.sysctl)).collect();
     let none = Boot::default();
     let boot = files.boot.last().map_or(&none, |line| &line.boot);
     let case = disagreement(evidence, &writers, boot, room.default).map(|case| match files.sysctl.number(name) {
         Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
-            case.fix_with(Need::pool(Bytes::mib(2), pages), counted_in(room.default, pages))
+            case.fix_with(Need::Pool(Bytes::mib(2), pages), counted_in(room.default, pages))
         }
         _ => case,
     });
@@ -109,34 +101,23 @@ fn counted_in(default: Bytes, pages: u64) -> String {
     )
 }
 
-fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: impl Fn(&BootLine, &Ignored) -> Case) -> Answer {
+pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     let lines = evidence.files.boot.iter();
     let ignored = lines.flat_map(|line| line.boot.ignored.iter().map(move |ignored| (line, ignored)));
-    let ours = ignored.filter(|(_, ignored)| ours(ignored.why));
-    Ok(ours.map(|(line, ignored)| case(line, ignored)).collect())
-}
-
-pub(super) fn unsupported(evidence: &Evidence) -> Answer {
-    ignored(
-        evidence,
-        |why| why == IgnoredWhy::UnsupportedSize,
-        |line, ignored| {
-            Case::sure(format!(
-                "`{}` and the page count after it are ignored: Linux has no pages of that size on any machine",
-                ignored.parameter
-            ))
-            .seen(&line.place, "", &ignored.parameter)
-            .fix("2M and 1G are the sizes of x86-64; of arm64 with pages of 4K, 64K and 32M too: hugepagesz=2M")
-        },
-    )
+    let unsupported = ignored.filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize);
+    let cases = unsupported.map(|(line, ignored)| {
+        Case::sure(format!(
+            "`{}` and the page count after it are ignored: Linux has no pages of that size on any machine",
+            ignored.parameter
+        ))
+        .seen(&line.place, "", &ignored.parameter)
+        .fix("2M and 1G are the sizes of x86-64; of arm64 with pages of 4K, 64K and 32M too: hugepagesz=2M")
+    });
+    Ok(cases.collect())
 }
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
-    let mut cases = ignored(evidence, is_out_of_order, |line, ignored| {
-        no_effect(evidence, &line.place, &line.words, ignored)
-    })?;
     let lines = evidence.files.boot.iter();
-    let taken = lines.flat_map(|line| line.boot.digits.iter().map(|taken| digits_taken(&line.place, taken)));
-    cases.extend(taken);
-    Ok(cases)
+    let cases = lines.flat_map(|line| of_line(evidence, (&line.place, &line.words), &line.boot, None));
+    Ok(cases.collect())
 }

@@ -7,14 +7,8 @@ use programs::{Area, Evidence, HugetlbLimit, Kind, Limit, Program};
 
 use crate::facts::{bytes, default_size, file_name, running};
 
-/// For whom a pool is, as a file or a setting says it.
-pub(super) struct Meant {
-    pub(super) place: String,
-    pub(super) field: &'static str,
-    pub(super) value: String,
-    /// Whose program is to be started.
-    pub(super) whose: String,
-}
+/// For whom a pool is: the line of a file that says it, and whose program is to be started.
+pub(super) type Meant = (Setting, String);
 
 pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<Meant> {
     let is_default = default_size(evidence).ok() == Some(pool.size);
@@ -34,13 +28,11 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
 /// An instance of Oracle that files of the root describe.
 fn by_instance(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     let mut all = evidence.config.instances.known()?.iter();
-    let setting = &all.find(|instance| is_for(memory.0, instance.sga))?.setting;
-    Some(Meant {
-        place: setting.place.clone(),
-        field: "SGA",
-        value: setting.value.clone(),
-        whose: format!("whose parameters are in {}", setting.place),
-    })
+    let Setting { place, value, .. } = &all.find(|instance| is_for(memory.0, instance.sga))?.setting;
+    Some((
+        Setting::new(place, "SGA", value),
+        format!("whose parameters are in {place}"),
+    ))
 }
 
 /// An instance of Oracle whose segments fit the pool, and are on base pages.
@@ -51,36 +43,16 @@ fn by_segments(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
         let areas = program.areas().ok()?.iter();
         let segments = areas.filter(|area| area.name.starts_with("/SYSV") && !area.is_hugetlb());
         let size: Bytes = segments.map(Area::size).sum();
-        is_for(memory.0, size).then(|| Meant {
-            place: program.file("smaps"),
-            field: "segments on base pages",
-            value: size.to_string(),
-            whose: format!("{} again, whose segments fit it", program.title()),
+        is_for(memory.0, size).then(|| {
+            let line = Setting::new(program.file("smaps"), "segments on base pages", size.to_string());
+            (line, format!("{} again, whose segments fit it", program.title()))
         })
     })
 }
 
 /// Programs whose names files have that fill a pool for them.
-const NAMES: [&str; 18] = [
-    "cassandra",
-    "dpdk",
-    "hana",
-    "java",
-    "kubevirt",
-    "libvirt",
-    "longhorn",
-    "mariadb",
-    "mayastor",
-    "mysql",
-    "openebs",
-    "oracle",
-    "ovs",
-    "postgres",
-    "qemu",
-    "spdk",
-    "vpp",
-    "xmrig",
-];
+const NAMES: &str = "cassandra dpdk hana java kubevirt libvirt longhorn mariadb mayastor mysql openebs oracle ovs postgres qemu spdk \
+                     vpp xmrig";
 
 /// The file that fills the pool is named for a program.
 fn by_name(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
@@ -92,13 +64,8 @@ fn by_name(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
         .last("vm.nr_hugepages")
         .filter(|_| is_default)?;
     let file = file_name(&line.place).to_ascii_lowercase();
-    let name = NAMES.iter().find(|name| file.contains(**name))?;
-    Some(Meant {
-        place: line.place.clone(),
-        field: "vm.nr_hugepages",
-        value: line.value.clone(),
-        whose: format!("that {} is named for ({name})", line.place),
-    })
+    let name = NAMES.split(' ').find(|name| file.contains(name))?;
+    Some((line.clone(), format!("that {} is named for ({name})", line.place)))
 }
 
 /// `vm.hugetlb_shm_group` serves pools alone.
@@ -106,23 +73,17 @@ fn by_group(evidence: &Evidence) -> Option<Meant> {
     let name = "vm.hugetlb_shm_group";
     let gid: u32 = evidence.snapshot.sysctls.number(name).into_result().ok()?;
     let group = evidence.config.accounts.known()?.group(gid).filter(|_| gid != 0)?;
-    Some(Meant {
-        place: "/proc/sys/vm/hugetlb_shm_group".to_owned(),
-        field: "",
-        value: gid.to_string(),
-        whose: format!("of the group {} ({name})", group.name),
-    })
+    let line = Setting::new("/proc/sys/vm/hugetlb_shm_group", "", gid.to_string());
+    Some((line, format!("of the group {} ({name})", group.name)))
 }
 
 /// The allocator of Nitro enclaves keeps its pages for enclaves that are started later.
 fn by_enclaves(evidence: &Evidence) -> Option<Meant> {
     let set = evidence.config.enclaves.as_ref().filter(|set| set.value != "0")?;
-    Some(Meant {
-        place: set.place.clone(),
-        field: "memory_mib",
-        value: set.value.clone(),
-        whose: "of the enclave (nitro-enclaves-allocator takes these pages at its start)".to_owned(),
-    })
+    Some((
+        Setting::new(&set.place, "memory_mib", &set.value),
+        "of the enclave (nitro-enclaves-allocator takes these pages at its start)".to_owned(),
+    ))
 }
 
 /// The limit up to which a kubelet gives pages of that pool to pods, if it gives any.
@@ -135,15 +96,11 @@ pub(super) fn of_pods<'e>(evidence: &'e Evidence, pool: &Pool) -> Option<&'e Hug
 
 fn by_pods(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
     let limit = of_pods(evidence, pool)?;
-    Some(Meant {
-        place: limit.file.clone(),
-        field: "",
-        value: limit.max.known()?.to_string(),
-        whose: format!(
-            "of a pod with hugepages-{}i in its limits: the kubelet has these pages",
-            pool.size.exact()
-        ),
-    })
+    let whose = format!(
+        "of a pod with hugepages-{}i in its limits: the kubelet has these pages",
+        pool.size.exact()
+    );
+    Some((Setting::new(&limit.file, "", limit.max.known()?.to_string()), whose))
 }
 
 /// Was that amount calculated for a pool of so much? Then it is at most twice as large.
@@ -157,12 +114,8 @@ fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     let own = evidence.config.limits.known().into_iter().flatten();
     let mut own = own.chain(&evidence.files.limits);
     let line = own.rfind(|line| !matches!(line.domain.as_str(), "*" | "root") && fits(line))?;
-    Some(Meant {
-        place: line.place.clone(),
-        field: "memlock in KiB",
-        value: line.value.clone(),
-        whose: format!("of {}, which may lock so much", line.domain),
-    })
+    let whose = format!("of {}, which may lock so much", line.domain);
+    Some((Setting::new(&line.place, "memlock in KiB", &line.value), whose))
 }
 
 /// A file that was given asks for such a pool. The file that fills it now does not show a program that needs it.
@@ -181,10 +134,6 @@ fn by_given(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
     if !is_for(asked.0, memory) && !is_for(memory.0, asked) {
         return None;
     }
-    Some(Meant {
-        place: place.clone(),
-        field: "pages",
-        value: pages.to_string(),
-        whose: format!("for which {place} asks for these pages"),
-    })
+    let whose = format!("for which {place} asks for these pages");
+    Some((Setting::new(place, "pages", pages.to_string()), whose))
 }

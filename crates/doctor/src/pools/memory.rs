@@ -133,7 +133,7 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, places: &str, pages: u6
 /// Of a pool that was filled as it is asked for: the most pages that leave a twentieth of the memory, where those are most of it. A request
 /// that the machine cannot meet is no measure.
 fn enough(evidence: &Evidence, pool: &Pool) -> Option<u64> {
-    let (has, asked) = (persistent(pool).ok()?, request(evidence, pool).ok()??.pages);
+    let (has, (asked, _)) = (persistent(pool).ok()?, request(evidence, pool).ok()??);
     let left = evidence.snapshot.memory.get("MemAvailable");
     let reserve = total(evidence).ok()?.0 / 20;
     let bytes = bytes(pool, has)

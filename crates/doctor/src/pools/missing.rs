@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{PoolLine, PoolWrite, Setting};
 
-use crate::facts::{default_size, known, pages_for};
+use crate::facts::{default_size, is_arm, known, pages_for};
 use crate::kept::{boot_again, boot_fix, pool_path};
 use crate::remedy::Need;
 use crate::rule::{Case, Reason};
@@ -73,9 +73,7 @@ fn at_next_boot(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason
 fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Option<Case>, Reason> {
     let Some(size) = line.size else { return Ok(None) };
     let snapshot = &evidence.snapshot;
-    let vendor = known(&snapshot.cpu.vendor)?;
-    let is_arm = vendor.starts_with("0x");
-    if size == Bytes::gib(1) && !is_arm && !*known(&snapshot.cpu.has("pdpe1gb"))? {
+    if size == Bytes::gib(1) && !is_arm(evidence)? && !*known(&snapshot.cpu.has("pdpe1gb"))? {
         return Ok(None);
     }
     let (name, pages, place) = (size.exact(), line.pages, &line.place);
@@ -85,9 +83,6 @@ fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Optio
     ))
     .seen(place, format!("pages of {name}"), pages)
     .seen("/sys/kernel/mm/hugepages", "sizes", sizes.join(" "));
-    let case = case.with(sizes_of_arm(evidence, is_arm), |case, sizes| {
-        case.seen("/proc/cpuinfo", "page sizes of arm64", sizes)
-    });
     Ok(Some(match snapshot.is_made_at_boot(size) {
         true => {
             let pages = if size >= Bytes::gib(1) { pages } else { 0 };
@@ -108,7 +103,7 @@ fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, pages: u64) -> Ca
         case.seen("/proc/cmdline", "default_hugepagesz", default)
     })
     .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
-    .fix_with(Need::pool(size, pages), format!(
+    .fix_with(Need::Pool(size, pages), format!(
         "Linux before {since} makes this pool only if the boot line names its size, with each count behind its own size: {}",
         boot_fix(evidence, &parameters)
     ))
@@ -156,17 +151,6 @@ fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
     lines.filter_map(case).collect()
 }
 
-/// The sizes of arm64 follow from its base pages.
-fn sizes_of_arm(evidence: &Evidence, is_arm: bool) -> Option<&'static str> {
-    let base = evidence.snapshot.kernel.base_page.known().filter(|_| is_arm)?;
-    match base.0 >> 10 {
-        4 => Some("64K, 2M, 32M and 1G, as its base pages have 4K"),
-        16 => Some("2M, 32M and 1G, as its base pages have 16K"),
-        64 => Some("2M, 512M and 16G, as its base pages have 64K"),
-        _ => None,
-    }
-}
-
 /// The same memory in pages that there are: the next smaller size, or else the smallest.
 fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
     let smaller = pools.iter().map(|pool| pool.size).filter(|own| *own < size).max();
@@ -178,7 +162,7 @@ fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
             page.exact(),
             pool_path(page)
         );
-        case.fix_with(Need::pool(page, instead), text)
+        case.fix_with(Need::Pool(page, instead), text)
     })
     .otherwise("take the line out: the machine has no room for so many pages of another size")
 }

@@ -24,14 +24,14 @@ use programs::config::given::FileKind;
 
 pub(crate) use path::{is_mounted, mounted_sizes};
 
-pub(super) use asked::{Request, places, request};
+pub(super) use asked::{places, request};
 pub(super) use malloc::uses_malloc;
 pub(super) use memory::{is_starved, starves};
 pub(super) use scripts::{is_written, is_written_by_node};
 pub(super) use usual::is_miscounted;
 
+use super::catalogue::Topic;
 use super::rule::Checks;
-use super::topic::Topic;
 
 /// The rule that finds no memory left beside the pools.
 pub(super) const STARVES: &str = "A03";

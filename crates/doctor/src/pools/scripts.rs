@@ -79,9 +79,9 @@ fn overwritten(first: &PoolWrite, last: &PoolWrite, default: Bytes) -> Case {
     ))
     .seen(from, format!("pages of {size}{which}"), before)
     .seen(place, format!("pages of {size}{which}"), pages)
-    .fix_with(Need::pool(page, before), format!("to keep {before}: remove {place}"))
+    .fix_with(Need::Pool(page, before), format!("to keep {before}: remove {place}"))
     .fix_with(
-        Need::pool(page, both),
+        Need::Pool(page, both),
         format!("if two programs need them: {both} at {place}, and remove {from}"),
     )
     .otherwise(format!("remove {from}: the machine has no room for its pages beside the other findings"))
@@ -102,7 +102,7 @@ fn left_out(
     let is_written = |node| counts.contains_key(&(file, after, size, node));
     let (other, has) = unwritten(pool, is_written)?;
     let (pages, size) = (last.line.pages, page.exact());
-    let more = Need::pool(page, persistent(pool).ok()?.saturating_add(pages.saturating_sub(has)));
+    let more = Need::Pool(page, persistent(pool).ok()?.saturating_add(pages.saturating_sub(has)));
     let place = &last.line.place;
     Some(
         Case::sure(format!(

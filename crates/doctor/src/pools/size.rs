@@ -7,7 +7,7 @@ use model::Bytes;
 use programs::{Area, Evidence, Program};
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
+use crate::facts::{available, bytes, default_size, each, in_postgres, known, oldest_of, persistent, pool_file, pools};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -34,18 +34,22 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let size = other.size.exact();
-        let case = Case::likely(format!(
-            "programs that name no size request pages of {} and get none, while {} in pages of {size} is free",
-            default.exact(),
-            bytes(other, free)
-        ))
-        .seen("/proc/meminfo", "Hugepagesize", default)
-        .seen(pool_file(own, "nr_hugepages"), "", 0)
-        .seen(pool_file(other, "free_hugepages"), "", &other.free)
-        .fix(named(other.size))
-        .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
+        let case = unnamed(default, bytes(other, free), &format!("pages of {size}"))
+            .seen("/proc/meminfo", "Hugepagesize", default)
+            .seen(pool_file(own, "nr_hugepages"), "", 0)
+            .seen(pool_file(other, "free_hugepages"), "", &other.free)
+            .fix(named(other.size))
+            .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))
     })
+}
+
+/// A pool of another size than the default one has so much.
+pub(super) fn unnamed(default: Bytes, memory: Bytes, other: &str) -> Case {
+    Case::likely(format!(
+        "programs that name no size request pages of {} and get none, while {memory} is in a pool of {other}",
+        default.exact()
+    ))
 }
 
 /// How programs ask for pages of another size than the default one.
@@ -67,11 +71,7 @@ fn other_sizes(evidence: &Evidence) -> Answer {
     if own > 0 || elsewhere == 0 {
         return Ok(Vec::new());
     }
-    let case = Case::likely(format!(
-        "programs that name no size request pages of {} and get none, while {} is in pools of another size",
-        default.exact(),
-        Bytes(elsewhere)
-    ))
+    let case = unnamed(default, Bytes(elsewhere), "another size")
     .seen("/proc/meminfo", "Hugepagesize", default)
     .seen("/proc/meminfo", "HugePages_Total", own)
     .seen("/proc/meminfo", "Hugetlb", all)
@@ -94,15 +94,11 @@ fn holders(evidence: &Evidence, pool: &Pool) -> Option<usize> {
         .collect();
     let mut families: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
     for program in users.values() {
-        let mut first = *program;
-        // Parents are older than their children, so this ends.
-        while let Some(parent) = users
-            .get(first.parent.known()?)
-            .filter(|parent| parent.pid() < first.pid())
-        {
-            first = parent;
-        }
-        families.entry(first.pid()).or_default().push(program);
+        program.parent.known()?;
+        families
+            .entry(oldest_of(program, &users).pid())
+            .or_default()
+            .push(program);
     }
     let mut segments = BTreeSet::new();
     for (first, family) in &families {
@@ -136,7 +132,7 @@ pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .seen(pool_file(pool, "resv_hugepages"), "", reserved)
         .fix_with(
-            Need::more(pool.size, 1),
+            Need::More(pool.size, 1),
             format!(
                 "add the pages that another program needs: {}",
                 pool_file(pool, "nr_hugepages")
@@ -181,18 +177,21 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
         if persistent(pool)? > 0 || allowed == 0 || (is_by_file && *known(&pool.nr)? > 0) {
             return Ok(None);
         }
-        let case = Case::likely(format!(
-            "the pool has no persistent pages: up to {} in pages of {} depends on contiguous memory at the time of the request",
-            bytes(pool, allowed),
-            pool.size.exact()
-        ))
-        .info_if(is_by_file)
-        .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
-        .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
-        .fix(format!(
-            "if a program must have its pages at start, make them persistent: {}",
-            pool_file(pool, "nr_hugepages")
-        ));
+        let (file, size) = (pool_file(pool, "nr_hugepages"), pool.size.exact());
+        let case = on_demand(&format!("{allowed} pages of {size}"), &file)
+            .info_if(is_by_file)
+            .seen(file, "", &pool.nr)
+            .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed);
         Ok(Some(case))
     })
+}
+
+/// A pool that has pages on demand alone.
+pub(super) fn on_demand(pages: &str, to_have: &str) -> Case {
+    Case::likely(format!(
+        "the pool has no persistent pages: up to {pages} depend on contiguous memory at the time of the request"
+    ))
+    .fix(format!(
+        "if a program must have its pages at start, make them persistent: {to_have}"
+    ))
 }

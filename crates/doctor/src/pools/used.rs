@@ -39,16 +39,13 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
         let is_waited_for =
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
-        let is_settled = || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size);
         let beside = beside_files(evidence, pool);
-        if !matches!(beside, Ok(None)) && is_settled() {
+        let is_in_use = matches!(beside, Ok(None)) && !is_idle(pool)?;
+        if is_in_use || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size) {
             return Ok(None);
         }
         if matches!(beside, Ok(Some(_))) || !is_idle(pool)? {
             return beside;
-        }
-        if is_settled() {
-            return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));
         let meant = meant_for(evidence, pool, memory);
@@ -70,12 +67,11 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0);
         Ok(Some(match meant.first() {
-            Some(first) => meant
+            Some((_, whose)) => meant
                 .iter()
-                .fold(case, |case, own| case.seen(&own.place, own.field, &own.value))
+                .fold(case, |case, (line, _)| case.seen_line(line))
                 .fix(format!(
-                    "start the program {}; if it falls back, see its own finding",
-                    first.whose
+                    "start the program {whose}; if it falls back, see its own finding"
                 )),
             None => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
         }))
@@ -92,7 +88,7 @@ fn is_in_vain(evidence: &Evidence, memory: Bytes) -> bool {
 /// Is it what the boot line asks for, and less than half of the memory? Then it is on purpose, for programs that start later.
 fn is_as_asked(evidence: &Evidence, pool: &Pool, memory: Bytes) -> bool {
     let asked = request(evidence, pool).ok().flatten();
-    let is_exact = asked.is_some_and(|asked| asked.place == "/proc/cmdline" && persistent(pool) == Ok(asked.pages));
+    let is_exact = asked.is_some_and(|(pages, line)| line.place == "/proc/cmdline" && persistent(pool) == Ok(pages));
     is_exact && total(evidence).is_ok_and(|total| memory.0 < total.0 / 2)
 }
 
@@ -201,7 +197,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
         format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())
     })
     .fix_with(
-        Need::pool(pool.size, all),
+        Need::Pool(pool.size, all),
         format!("and restart {}", program.pages.name),
     )
     .otherwise("give the program less memory: the machine has no room for it in the pool")
@@ -308,7 +304,7 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
     let missing = pages - free;
     let total = persistent(pool)?.saturating_add(missing);
     let size = size.exact();
-    let need = || Need::pool(pool.size, total);
+    let need = || Need::Pool(pool.size, total);
     let has_gigabytes = all
         .iter()
         .any(|pool| pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES));
@@ -372,7 +368,7 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
     let case = case.with(mapping, |case, (mapping, all)| {
         let missing = all.saturating_sub(memory.0 / pool.size.0.max(1));
         case.fix_with(
-            Need::pool(pool.size, all),
+            Need::Pool(pool.size, all),
             format!("with {missing} pages more in the pool: its mapping of {mapping} needs {all}, and gets all of them or none"),
         )
     });

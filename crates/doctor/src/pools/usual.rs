@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
 
-use super::asked::{Request, request};
+use super::asked::request;
 use super::memory::is_starved;
 use crate::facts::{bytes, default_size, pages_for, pool_file, total};
 use crate::kept::boot_pages;
@@ -26,11 +26,9 @@ const USUAL: Bytes = Bytes::mib(2);
 impl MeantFor2m {
     pub(super) fn of(evidence: &Evidence, pool: &Pool) -> Option<Self> {
         let size = pool.size;
-        let Request {
-            pages: asked, place, ..
-        } = request(evidence, pool).ok()??;
+        let (asked, line) = request(evidence, pool).ok()??;
         let boot = evidence.config.boot.known()?;
-        let by_boot = place == "/proc/cmdline";
+        let by_boot = line.place == "/proc/cmdline";
         let is_named = by_boot && boot.pools.iter().any(|own| own.size == Some(size));
         let has_default = default_size(evidence).is_ok_and(|default| default == size);
         if is_named || !has_default || size <= USUAL || fits_alone(evidence, size, asked) {
@@ -46,7 +44,7 @@ impl MeantFor2m {
         let pages = own.unwrap_or_else(|| pages_for(Bytes(meant), size));
         let is_worth = own.is_some() || meant >= size.0;
         let is_so = !is_by_choice && is_worth && fits_alone(evidence, size, pages);
-        let alone = own.map(|_| place);
+        let alone = own.map(|_| line.place);
         is_so.then_some(Self { asked, pages, alone })
     }
 
@@ -70,7 +68,7 @@ impl MeantFor2m {
         let is_freed = is_starved(evidence);
         both.into_iter().fold(case, |case, text| match is_freed {
             true => case.fix(text),
-            false => case.fix_with(Need::pool(USUAL, asked), text),
+            false => case.fix_with(Need::Pool(USUAL, asked), text),
         })
     }
 }

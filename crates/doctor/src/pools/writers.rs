@@ -3,7 +3,7 @@
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{Boot, is_packaged};
+use programs::config::{Boot, Setting, Settings, is_packaged};
 
 use super::missing::at_run_time;
 use super::usual::MeantFor2m;
@@ -12,38 +12,18 @@ use crate::kept::{apply_again, pool_path};
 use crate::remedy::{Need, Remedy, fits_alone};
 use crate::rule::{Answer, Case};
 
-/// A place that sets a pool.
-pub(super) struct Writer {
-    pub(super) place: String,
-    pub(super) field: &'static str,
-    pub(super) value: String,
+/// The line by which a boot line sets a pool.
+pub(super) fn of_boot(place: &str, pages: u64) -> Setting {
+    Setting::new(place, "hugepages", pages.to_string())
 }
 
-impl Writer {
-    pub(super) fn of_boot(place: &str, pages: u64) -> Self {
-        Self {
-            place: place.to_owned(),
-            field: "hugepages",
-            value: pages.to_string(),
-        }
-    }
+/// The lines of files of sysctl settings that set a pool, in their order.
+pub(super) fn of_files(files: &Settings) -> impl Iterator<Item = Setting> {
+    files.all("vm.nr_hugepages").cloned()
+}
 
-    /// The places of files of sysctl settings, in their order.
-    pub(super) fn of_files(files: &programs::config::Settings) -> impl Iterator<Item = Self> {
-        files.all("vm.nr_hugepages").map(|line| Self {
-            place: line.place.clone(),
-            field: "vm.nr_hugepages",
-            value: line.value.clone(),
-        })
-    }
-
-    fn is_boot(&self) -> bool {
-        self.field == "hugepages"
-    }
-
-    fn pages(&self) -> Option<u64> {
-        self.value.parse().ok()
-    }
+fn pages(line: &Setting) -> Option<u64> {
+    line.value.parse().ok()
 }
 
 pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
@@ -52,8 +32,8 @@ pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
     let default = default_size(evidence)?;
     let boot = known(&evidence.config.boot)?;
     let at_boot = boot.pages_of(default, Some(default));
-    let at_boot = at_boot.map(|pages| Writer::of_boot("/proc/cmdline", pages));
-    let writers: Vec<Writer> = at_boot.into_iter().chain(Writer::of_files(files)).collect();
+    let at_boot = at_boot.map(|pages| of_boot("/proc/cmdline", pages));
+    let writers: Vec<Setting> = at_boot.into_iter().chain(of_files(files)).collect();
     // A count that was meant for another size is wrong whatever the others are: A01 says it.
     let own = evidence.snapshot.pool(default);
     let is_meant = own.is_some_and(|pool| MeantFor2m::of(evidence, pool).is_some());
@@ -65,7 +45,7 @@ pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
 }
 
 /// Places, in the order in which they are applied, that set the pool of the default size to different values.
-pub(super) fn disagreement(evidence: &Evidence, writers: &[Writer], boot: &Boot, default: Bytes) -> Option<Case> {
+pub(super) fn disagreement(evidence: &Evidence, writers: &[Setting], boot: &Boot, default: Bytes) -> Option<Case> {
     let name = "vm.nr_hugepages";
     let last = writers
         .last()
@@ -78,7 +58,7 @@ pub(super) fn disagreement(evidence: &Evidence, writers: &[Writer], boot: &Boot,
         "{} places set {name} to different values; {place} is applied last, and the pool changes when their order does",
         writers.len()
     ));
-    let case = with_all(case, writers);
+    let case = writers.iter().fold(case, Case::seen_line);
     let case = match place.split_once("/usr/lib/tuned/") {
         Some(("", rest)) => return Some(included(case, rest)),
         _ if is_packaged(place) => masked(case, place),
@@ -89,18 +69,12 @@ pub(super) fn disagreement(evidence: &Evidence, writers: &[Writer], boot: &Boot,
     Some(case.fix(apply_again(evidence, place).unwrap_or("sysctl --system")))
 }
 
-fn with_all(case: Case, writers: &[Writer]) -> Case {
-    writers
-        .iter()
-        .fold(case, |case, own| case.seen(&own.place, own.field, &own.value))
-}
-
 /// A sysctl line that is applied after boot, and gives pages of the boot line back.
-fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default: Bytes) -> Option<Case> {
+fn cut_after_boot(evidence: &Evidence, writers: &[Setting], boot: &Boot, default: Bytes) -> Option<Case> {
     let (first, last) = (writers.first()?, writers.last()?);
-    let (asked, left) = (first.pages()?, last.pages()?);
+    let (asked, left) = (pages(first)?, pages(last)?);
     let is_own = !is_packaged(&last.place) && writers.len() == 2;
-    if !first.is_boot() || left >= asked || !is_own || !fits_alone(evidence, default, asked) {
+    if first.name != "hugepages" || left >= asked || !is_own || !fits_alone(evidence, default, asked) {
         return None;
     }
     let (size, place) = (default.exact(), &last.place);
@@ -114,9 +88,10 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default:
         (pool.pages.total() == left && left > 0).then_some(size)
     });
     // Nor is the pool to be freed whose count it is.
-    let case = with_all(case, writers).wants(other.unwrap_or(default));
+    let case = writers.iter().fold(case, Case::seen_line);
+    let case = case.wants(other.unwrap_or(default));
     let again = format!("then echo {asked} > {}", pool_path(default));
-    let need = Need::pool(default, asked);
+    let need = Need::Pool(default, asked);
     // Of tools that write these files.
     let by_tool = apply_again(evidence, place).filter(|how| *how != "sysctl --system");
     let case = match other.map(Bytes::exact) {
@@ -139,43 +114,34 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default:
 }
 
 /// What was asked for of a pool at boot or by sysctl, and what a unit, a script or a profile made of it: it has exactly that number.
-fn later(evidence: &Evidence, pool: &Pool) -> Option<(Writer, Writer)> {
+fn later(evidence: &Evidence, pool: &Pool) -> Option<(Setting, Setting)> {
     let default = default_size(evidence).ok();
     let has = persistent(pool).ok()?;
     let files = evidence.config.sysctl.known().filter(|_| default == Some(pool.size));
-    let first = files.and_then(|files| Writer::of_files(files).last());
+    let first = files.and_then(|files| of_files(files).last());
     let boot = || evidence.config.boot.known()?.pages_of(pool.size, default);
-    let first = first.or_else(|| Some(Writer::of_boot("/proc/cmdline", boot()?)))?;
+    let first = first.or_else(|| Some(of_boot("/proc/cmdline", boot()?)))?;
     let size = pool.size;
     let lines = move || at_run_time(evidence).filter(move |line| line.size.or(default) == Some(size));
     let last = lines().find(|line| line.pages == has && has > 0)?;
-    let is_cut = first
-        .pages()
-        .is_some_and(|asked| asked > has && fits_alone(evidence, pool.size, asked));
+    let is_cut = pages(&first).is_some_and(|asked| asked > has && fits_alone(evidence, pool.size, asked));
     // Another such place may ask for as many as the first one.
     let is_only = lines().all(|line| line.pages <= has);
-    (is_cut && is_only).then(|| {
-        let last = Writer {
-            place: last.place.clone(),
-            field: "pages",
-            value: has.to_string(),
-        };
-        (first, last)
-    })
+    (is_cut && is_only).then(|| (first, Setting::new(&last.place, "pages", has.to_string())))
 }
 
 fn cut_later(evidence: &Evidence, pool: &Pool) -> Option<Case> {
     let (first, last) = later(evidence, pool)?;
-    let (asked, size, place) = (first.pages()?, pool.size.exact(), &last.place);
+    let (asked, size, place) = (pages(&first)?, pool.size.exact(), &last.place);
     let case = Case::sure(format!(
         "{place} leaves {} of the {asked} pages of {size} that {} asks for: it is applied later",
         last.value, first.place
     ))
     .wants(pool.size)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
-    let case = case.seen(&first.place, first.field, &first.value);
     Some(
-        case.seen(&last.place, last.field, &last.value)
+        case.seen_line(&first)
+            .seen_line(&last)
             .fix(format!("to keep the {asked}: remove {place}, or make it {asked}"))
             .fill_as(pool, asked, |command| format!("then {command}"))
             .fix(format!("to keep {}: lower the request in {}", last.value, first.place)),
@@ -189,7 +155,7 @@ pub(super) fn is_cut(evidence: &Evidence, pool: &Pool) -> bool {
     let boot = evidence.config.boot.known();
     let asked = boot.and_then(|boot| boot.pages_of(pool.size, default));
     let files = evidence.config.sysctl.known().filter(|_| default == Some(pool.size));
-    let set = files.and_then(|files| Writer::of_files(files).last()?.pages());
+    let set = files.and_then(|files| pages(&of_files(files).last()?));
     let by_sysctl =
         set == Some(has) && asked.is_some_and(|asked| asked > has && fits_alone(evidence, pool.size, asked));
     by_sysctl || later(evidence, pool).is_some()
@@ -226,7 +192,7 @@ fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
             let again = Remedy::new(format!("find the other writer, then: echo {} > {file}", applied.value));
             // A node's part comes to those of the others.
             let pages = applied.value.parse::<u64>().unwrap_or(u64::MAX);
-            let need = Need::pool(pool.size, all.saturating_sub(now).saturating_add(pages));
+            let need = Need::Pool(pool.size, all.saturating_sub(now).saturating_add(pages));
             Case::sure(format!(
                 "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
                 pool.size.exact(),

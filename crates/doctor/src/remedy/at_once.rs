@@ -38,16 +38,12 @@ pub(super) fn add_limit(evidence: &Evidence, finding: &mut Finding, request: Req
         return;
     };
     let (name, memory) = (request.page.exact(), &evidence.snapshot.memory);
-    let proof = |source: &str, field: &str, value: String| Proof::new(source, field, value);
     let field = format!("free blocks of {name}");
-    finding
-        .evidence
-        .push(proof("/proc/buddyinfo", &field, blocks.to_string()));
+    finding.evidence.push(Proof::new("/proc/buddyinfo", field, blocks));
     let failed = memory.count("htlb_buddy_alloc_fail").known().copied();
-    if let Some(failed) = failed.filter(|failed| *failed > 0) {
-        let proof = proof("/proc/vmstat", "htlb_buddy_alloc_fail", failed.to_string());
-        finding.evidence.push(proof);
-    }
+    let failed = failed.filter(|failed| *failed > 0);
+    let proof = failed.map(|failed| Proof::new("/proc/vmstat", "htlb_buddy_alloc_fail", failed));
+    finding.evidence.extend(proof);
     let available = memory.get("MemAvailable").known().copied();
     let room = available.map(|available| (available, available.0 / request.page.0.max(1)));
     match room.filter(|(_, room)| *room < request.more()) {

@@ -46,15 +46,8 @@ impl Draft {
 
 /// What a reader gets of a finding beside its evidence; its name is that of its id, and its fixes are yet to come.
 fn read(finding: &Finding) -> (&str, Severity, Confidence, &str, &str) {
-    let Finding {
-        id,
-        severity,
-        confidence,
-        consequence,
-        link,
-        ..
-    } = finding;
-    (id, *severity, *confidence, consequence, link)
+    let (id, consequence, link) = (&finding.id, &finding.consequence, &finding.link);
+    (id, finding.severity, finding.confidence, consequence, link)
 }
 
 /// Memory in per cent that pools may have: the kernel and programs need the rest.
@@ -233,14 +226,14 @@ impl<'e> Ledger<'e> {
     fn has(&mut self, need: &Need) -> bool {
         let snapshot = &self.evidence.snapshot;
         match need {
-            Need::Thp { name, value } => takes_value(self.evidence, name, value),
+            Need::Thp(name, value) => takes_value(self.evidence, name, value),
             Need::Sysctl(name) => snapshot.sysctls.text(name).known().is_some(),
             Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
             Need::HasThp => snapshot.thp.known().is_some(),
             Need::Unwanted(page) => !self.wanted.contains(page),
             Need::Memory(least) => total(self.evidence).is_ok_and(|total| total >= *least),
-            Need::Pool { page, pages } => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
-            Need::More { page, pages } => self.grow(*page, |account| {
+            Need::Pool(page, pages) => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
+            Need::More(page, pages) => self.grow(*page, |account| {
                 let used = account.used.saturating_add(*pages);
                 (used, account.whole.max(used), used)
             }),
@@ -348,7 +341,7 @@ fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
 
 /// Can a pool of that size have so many pages beside the other pools as they are?
 pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
-    Ledger::of(evidence).has(&Need::pool(page, pages))
+    Ledger::of(evidence).has(&Need::Pool(page, pages))
 }
 
 /// Does this file of THP exist, and does it take the value?
@@ -361,23 +354,18 @@ fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
             .known()
             .is_some_and(|choice| choice.offered.iter().any(|offered| offered == value))
     };
-    match name.split_once('/') {
-        None => match name {
-            "enabled" => offers(&thp.enabled),
-            "defrag" => offers(&thp.defrag),
-            "shmem_enabled" => offers(&thp.shmem_enabled),
-            "shrink_underused" => thp.shrink_underused.known().is_some(),
-            "use_zero_page" => thp.use_zero_page.known().is_some(),
-            _ => false,
-        },
-        Some(("khugepaged", name)) => thp
-            .khugepaged
-            .known()
-            .is_some_and(|settings| settings.get(name).known().is_some()),
-        Some((directory, "enabled")) => thp
+    let settings = thp.khugepaged.known();
+    match (name, name.split_once('/')) {
+        ("enabled", _) => offers(&thp.enabled),
+        ("defrag", _) => offers(&thp.defrag),
+        ("shmem_enabled", _) => offers(&thp.shmem_enabled),
+        ("shrink_underused", _) => thp.shrink_underused.known().is_some(),
+        ("use_zero_page", _) => thp.use_zero_page.known().is_some(),
+        (_, Some(("khugepaged", name))) => settings.is_some_and(|settings| settings.get(name).known().is_some()),
+        (_, Some((directory, "enabled"))) => thp
             .sizes
             .iter()
             .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
-        Some(_) => false,
+        _ => false,
     }
 }

@@ -152,7 +152,7 @@ impl Case {
     /// A pool to fill by hand, within a sentence.
     pub(crate) fn fill_as(self, pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Self {
         let command = format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"));
-        self.fix_with(Need::pool(pool.size, pages), sentence(command))
+        self.fix_with(Need::Pool(pool.size, pages), sentence(command))
     }
 
     /// A THP setting to write, within a sentence.
@@ -195,7 +195,7 @@ impl Case {
 
     /// With a mapping and its size.
     pub(crate) fn seen_mapping(self, program: &Program, area: &Area) -> Self {
-        let field = format!("{} {}", range(area), area.name);
+        let field = format!("{} {}", range(&area.range), area.name);
         self.seen(shown_in(program, area), field, area.size())
     }
 

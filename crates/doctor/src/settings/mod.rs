@@ -3,25 +3,23 @@
 use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Cause, Unread};
-use programs::config::given::FileKind;
+use programs::config::given::{FileKind, HugeMount};
 use programs::config::{BootForm, BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
+use super::catalogue::Topic;
 use super::demand::Room;
-use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp};
+use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp, unit};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
-use super::topic::Topic;
 
 mod keys;
-mod mounts;
 #[cfg(test)]
 mod tests;
 mod unheard;
 
-use mounts::by_scripts;
 use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
@@ -105,14 +103,8 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
 
 /// Lines of its own files, and of its unit.
 fn of_program(program: &Program) -> impl Iterator<Item = &Unread> {
-    let details = program.details.iter();
-    details.flat_map(|details| {
-        let unit = details.unit.as_ref().and_then(|unit| unit.known());
-        details
-            .refused
-            .iter()
-            .chain(unit.into_iter().flat_map(|unit| &unit.refused))
-    })
+    let own = program.details.iter().flat_map(|details| &details.refused);
+    own.chain(unit(program).into_iter().flat_map(|unit| &unit.refused))
 }
 
 fn refused_in_files(evidence: &Evidence) -> Answer {
@@ -227,7 +219,7 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
 
 /// Is it a limit of a unit that is not in a section?
 fn is_outside(evidence: &Evidence, place: &str) -> bool {
-    let of_programs = running(evidence).filter_map(|program| program.details.as_ref()?.unit.as_ref()?.known());
+    let of_programs = running(evidence).filter_map(unit);
     let given = evidence.files.services.iter().map(|service| &service.unit);
     let mut lines = of_programs.chain(given).filter_map(|unit| unit.outside.as_ref());
     lines.any(|line| line.place == place)
@@ -286,4 +278,43 @@ fn switches(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         "read what it does in that kernel's transhuge.rst, and its value: cat {}/{first}",
         thp.directory
     ))))
+}
+
+const MOUNT: &str = "https://man7.org/linux/man-pages/man8/mount.8.html";
+
+/// Options that no mount has, and mounts that hide others. An option that names the default size is not missed.
+fn by_scripts(mounts: &[HugeMount], default: Bytes) -> Vec<Case> {
+    let strays = mounts.iter().filter(|own| own.written() != Some(default));
+    let strays = strays.filter_map(|own| stray(own, default));
+    strays.chain(mounts.iter().filter_map(hiding)).collect()
+}
+
+fn stray(own: &HugeMount, default: Bytes) -> Option<Case> {
+    let (stray, target) = (own.stray()?, &own.target);
+    let lost = match own.written() {
+        Some(_) => format!(
+            "the hugetlbfs at {target} has pages of the default size ({})",
+            default.exact()
+        ),
+        None => "the option has no effect".to_owned(),
+    };
+    Some(
+        Case::sure(format!(
+            "`mount` takes {stray} as the name of the device, as -o is missing: {lost}"
+        ))
+        .link(Some(MOUNT))
+        .seen(&own.place, "device", stray)
+        .fix(format!("mount -t hugetlbfs -o {stray} nodev {target}")),
+    )
+}
+
+fn hiding(own: &HugeMount) -> Option<Case> {
+    let (over, target) = (own.over.as_ref()?, &own.target);
+    Some(
+        Case::sure(format!("the hugetlbfs of {over} is hidden by that of {}, which has the same directory", own.place))
+            .link(Some(MOUNT))
+            .seen(over, "mounted at", target)
+            .seen(&own.place, "mounted at", target)
+            .fix("mount each page size at a directory of its own: -o pagesize=2M at /mnt/huge, -o pagesize=1G at /mnt/huge-1G"),
+    )
 }

@@ -43,14 +43,12 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::NoGrub if is_by_files(own) => Case::likely,
         _ => Case::sure,
     };
-    let case = |what: &str| {
-        let case = new(format!("`{words}` has no effect: {what}"));
-        case.link(of_boot(why)).seen(place, "", &words)
-    };
+    let case = |what: &str| new(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
+    let of_boot = |what: &str| case(what).link(Some(links::BOOT));
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
-    let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(LOWER);
+    let by_entry = |what: &str| of_boot(what).remedy(fix(entry_fix(evidence, &words))).otherwise(LOWER);
     Some(match why {
-        UnheardWhy::AssignedAnew { variable, by } => case(&format!(
+        UnheardWhy::AssignedAnew { variable, by } => of_boot(&format!(
             "{by} is read later, and assigns {variable} without its old value"
         ))
         .remedy(fix(format!(
@@ -58,7 +56,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         )))
         .remedy(fix(boot_again(evidence, &words)))
         .otherwise(LOWER),
-        UnheardWhy::OwnVariable => case(
+        UnheardWhy::OwnVariable => of_boot(
             "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
         )
         .remedy(match words.contains("transparent_hugepage=") {
@@ -82,15 +80,6 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             moved(case, evidence, why, &words)
         }
     })
-}
-
-/// The page of the boot line, for what is about that.
-fn of_boot(why: &UnheardWhy) -> Option<&'static str> {
-    match why {
-        UnheardWhy::SysctlConf | UnheardWhy::SysctlName => None,
-        UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => None,
-        _ => Some(links::BOOT),
-    }
 }
 
 /// With the way to have it in a file that is read.
@@ -147,7 +136,7 @@ fn applied(case: Case, evidence: &Evidence, file: &str, words: &[&str]) -> Case 
     let page = default_size(evidence).unwrap_or_default();
     let now = evidence.snapshot.pool(page).and_then(|pool| persistent(pool).ok());
     match (asked.parse::<u64>(), now) {
-        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::pool(page, pages))),
+        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::Pool(page, pages))),
         (Ok(pages), Some(now)) => case.fix(format!(
             "the pool has {now} pages now, and `sysctl -p` would leave {pages}: raise the number there to keep them"
         )),

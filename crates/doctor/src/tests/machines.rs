@@ -4,11 +4,11 @@ mod processes;
 
 use host::{Source, Tree};
 use model::Bytes;
-use model::findings::{Finding, Severity};
+use model::findings::{Diagnosis, Finding, NotJudged, Severity};
 use programs::Evidence;
 
-use super::remedy::{Draft, Ledger};
-use super::rule::{Rule, Verdict};
+use super::remedy::Ledger;
+use super::rule::Rule;
 use super::{explain, rules};
 
 pub(super) use processes::*;
@@ -142,20 +142,34 @@ pub(super) fn evidence(tree: Tree) -> Evidence {
 }
 
 /// What a rule says about a machine.
-pub(super) fn verdict(id: &str, tree: Tree) -> Verdict<Finding> {
+pub(super) fn verdict(id: &str, tree: Tree) -> Verdict {
     explain(id).expect(id).judge(&evidence(tree))
+}
+
+/// What came out of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It found something, once or several times.
+    Found(Vec<Finding>),
+    /// It was applied, and found nothing.
+    Clear,
+    /// It was applied in part: what it found there, and what could not be read.
+    Partly(Vec<Finding>, NotJudged),
+    /// Something could not be read, and without it there is no answer.
+    NotJudged(NotJudged),
 }
 
 impl Rule {
     /// Applies the rule alone.
-    pub(super) fn judge(&self, evidence: &Evidence) -> Verdict<Finding> {
-        let mut ledger = Ledger::of(evidence);
-        let mut settle = |drafts: Vec<Draft>| drafts.into_iter().map(|draft| ledger.settle(draft)).collect();
-        match self.draft(evidence) {
-            Verdict::Found(drafts) => Verdict::Found(settle(drafts)),
-            Verdict::Partly(drafts, not) => Verdict::Partly(settle(drafts), not),
-            Verdict::Clear => Verdict::Clear,
-            Verdict::NotJudged(not) => Verdict::NotJudged(not),
+    pub(super) fn judge(&self, evidence: &Evidence) -> Verdict {
+        let (mut ledger, mut diagnosis) = (Ledger::of(evidence), Diagnosis::default());
+        let drafts = self.draft(evidence, &mut diagnosis).into_iter();
+        let found: Vec<Finding> = drafts.map(|draft| ledger.settle(draft)).collect();
+        match (diagnosis.partly.pop(), diagnosis.not_judged.pop()) {
+            (Some(not), _) => Verdict::Partly(found, not),
+            (None, Some(not)) => Verdict::NotJudged(not),
+            (None, None) if found.is_empty() => Verdict::Clear,
+            (None, None) => Verdict::Found(found),
         }
     }
 }

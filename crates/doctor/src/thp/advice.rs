@@ -7,7 +7,9 @@ use model::findings::Severity;
 use model::{Bytes, Reading};
 use programs::{Evidence, Kind, Program};
 
-use crate::facts::{advised, any_size, count, each_looked_into, has, is_own, known, programs, thp, thp_file};
+use crate::facts::{
+    advised, any_size, count, each_looked_into, has, is_own, known, oldest_of, programs, thp, thp_file, unit,
+};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -56,8 +58,9 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
         .map(|program| (program.pid(), program))
         .collect();
     let mut trees: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
+    // The first ancestor that has the switch stands for a tree.
     for program in off.values() {
-        trees.entry(root(program, &off)).or_default().push(program);
+        trees.entry(oldest_of(program, &off).pid()).or_default().push(program);
     }
     let by_us = |root: &Program| {
         let parent = root.parent.known();
@@ -78,43 +81,19 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
-/// The first ancestor that has the switch.
-fn root(program: &Program, off: &BTreeMap<u32, &Program>) -> u32 {
-    let mut at = program;
-    for _ in 0..off.len() {
-        match at.parent.known().and_then(|parent| off.get(parent)) {
-            Some(parent) => at = parent,
-            None => break,
-        }
-    }
-    at.pid()
-}
-
 /// Programs that switch THP off for themselves: Ceph's daemons (their option `thp`, ceph/ceph#31582), 389 Directory Server with THP_DISABLE=1.
-const SWITCH_IT_OFF: [&str; 7] = [
-    "ceph-osd",
-    "ceph-mon",
-    "ceph-mgr",
-    "ceph-mds",
-    "radosgw",
-    "rbd-mirror",
-    "ns-slapd",
-];
+const SWITCH_IT_OFF: &str = "ceph-osd ceph-mon ceph-mgr ceph-mds radosgw rbd-mirror ns-slapd";
 
 /// Its allocator switched THP off by prctl from April 2024 to August 2026 (oven-sh/bun#36990).
 const BUN: &str = "bun";
 
 fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     let on_purpose = |program: &Program| {
-        let unit = program
-            .details
-            .as_ref()
-            .and_then(|details| details.unit.as_ref()?.known());
         // MariaDB calls prctl itself, as Redis does.
         program.kind.known() == Some(&Some(Kind::Redis))
             || program.is_mariadb()
-            || SWITCH_IT_OFF.contains(&&*program.pages.name)
-            || unit.is_some_and(|unit| unit.thp.is_some())
+            || SWITCH_IT_OFF.split(' ').any(|name| name == program.pages.name)
+            || unit(program).is_some_and(|unit| unit.thp.is_some())
     };
     // It keeps THP from its own memory on purpose, and not from that of others.
     let is_meant = |program: &Program| program.pid() == root.pid() && program.pages.name == BUN;
@@ -183,16 +162,18 @@ pub(super) fn except_advised(evidence: &Evidence) -> Answer {
             Reading::Known(on) => u32::from(*on).to_string(),
             Reading::Unread(why) => why.to_string(),
         };
-        let case = Case::likely(format!(
-            "{} gets THP only for memory that it advises, which no file of /proc shows",
-            program.title()
-        ))
-        .seen(place, "MemoryTHP", value)
-        .seen(program.file("status"), "THP_enabled", shown)
-        .fix(format!(
-            "if it should get THP everywhere: systemctl edit {}, and MemoryTHP=inherit",
-            unit.name
-        ));
-        Ok(Some(case))
+        let case = by_advice_alone(&program.title(), &unit.name, value, place);
+        Ok(Some(case.seen(program.file("status"), "THP_enabled", shown)))
     })
+}
+
+/// A program whose unit keeps THP to what it advises.
+pub(super) fn by_advice_alone(who: &str, service: &str, value: &str, place: &str) -> Case {
+    Case::likely(format!(
+        "{who} gets THP only for memory that it advises, which no file of /proc shows"
+    ))
+    .seen(place, "MemoryTHP", value)
+    .fix(format!(
+        "if it should get THP everywhere: systemctl edit {service}, and MemoryTHP=inherit"
+    ))
 }

@@ -6,7 +6,7 @@ use programs::Evidence;
 use programs::{Kind, Program};
 
 use super::vendors::{against_always, apart_from};
-use crate::facts::{each, known, policy, programs, thp, thp_file};
+use crate::facts::{each, each_looked_into, is_arm, known, policy, programs, thp, thp_file};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -85,19 +85,11 @@ pub(super) fn wants_no_empty_pages(evidence: &Evidence) -> Option<&'static str> 
 
 pub(super) fn mongo(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    let is_arm = evidence
-        .snapshot
-        .cpu
-        .vendor
-        .known()
-        .is_some_and(|vendor| vendor.starts_with("0x"));
-    each(programs(evidence)?, |program| {
+    let is_arm = is_arm(evidence) == Ok(true);
+    each_looked_into(evidence, |program, details| {
         if !program.is(Kind::Mongo)? || is_arm {
             return Ok(None);
         }
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
         let version = *known(&details.version)?;
         if version >= (8, 0) {
             new_mongo(evidence, program, version, &policy)

@@ -13,7 +13,7 @@ use crate::facts::{
 };
 use crate::kept::boot_again;
 use crate::links;
-use crate::pools::{Request, is_written, request, starves};
+use crate::pools::{is_written, request, starves};
 use crate::remedy::Remedy;
 use crate::rule::{Answer, Case, Reason};
 
@@ -58,22 +58,20 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         return Ok(None);
     }
     let next = evidence.config.next_boot.as_ref();
-    if next.is_some_and(|next| next.place == last.place) {
-        return Ok(Some(not_booted_with(evidence, now, last)));
-    }
-    Ok(Some(
-        Case::sure(format!(
+    let case = match next.is_some_and(|next| next.place == last.place) {
+        true => not_booted_with(evidence, now, last),
+        false => Case::sure(format!(
             "the THP policy is `{now}` now and will be `{}` after the next boot",
             last.value
         ))
-        .seen(thp_file("enabled"), "", now)
-        .seen(&last.place, "transparent_hugepage", &last.value)
-        .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
-        .fix_if(
-            !is_unwanted(evidence, now),
-            format!("or to keep it: set `{now}` in {}", last.place),
-        ),
-    ))
+        .write_as("enabled", &last.value, |command| format!("to revert: {command}")),
+    };
+    let case = case.seen(thp_file("enabled"), "", now);
+    let case = case.seen(&last.place, "transparent_hugepage", &last.value);
+    Ok(Some(case.fix_if(
+        !is_unwanted(evidence, now),
+        format!("or to keep `{now}`: set it in {}", last.place),
+    )))
 }
 
 /// Do other findings ask for another policy, for a program that runs?
@@ -99,17 +97,11 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &Setting) -> Case {
         "the THP policy is `{now}`: `{parameter}` stands in {}, and the running kernel was started without it",
         line.place
     ))
-    .seen(thp_file("enabled"), "", now)
-    .seen(&line.place, "transparent_hugepage", &line.value)
     .seen("/proc/cmdline", "transparent_hugepage", "not set")
     .fix(format!("to have it at boot: {}", boot_again(evidence, &parameter)))
     .write_as("enabled", &line.value, |command| {
         format!("at once, until then: {command}")
     })
-    .fix_if(
-        !is_unwanted(evidence, now),
-        format!("or to keep `{now}`: take the parameter out of {}", line.place),
-    )
 }
 
 /// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.
@@ -127,13 +119,13 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
     }
     let size = pool.size.exact();
     Ok(match asked {
-        Some(Request { pages, place, .. }) if now > pages => Some(
+        Some((pages, line)) if now > pages => Some(
             Case::sure(format!(
                 "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))
             .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
-            .seen(place, "requested", pages)
+            .seen(line.place, "requested", pages)
             .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
         ),
         None if now > 0 && !is_for_enclaves(evidence, bytes(pool, now)) => Some(

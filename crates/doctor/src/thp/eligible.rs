@@ -54,7 +54,7 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let own_choice = why == Why::AdvisedAgainst;
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
-    let range = range(area);
+    let range = range(&area.range);
     let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
         .info_if(own_choice)
         .seen(program.file("smaps"), format!("{range} VmFlags"), flags)

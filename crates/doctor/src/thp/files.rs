@@ -5,6 +5,7 @@ use model::findings::Severity;
 use programs::config::{Boot, Setting};
 use programs::{Evidence, in_list};
 
+use super::advice::by_advice_alone;
 use super::drift::conflicting;
 use super::glibc::without_room;
 use super::options;
@@ -24,25 +25,9 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let (value, place) = service.unit.thp.as_ref().filter(|(value, _)| value == "madvise")?;
-        Some(
-            Case::sure(format!(
-                "{} will get THP only for memory that it advises, which no file of /proc shows",
-                service.name
-            ))
-            .seen(place, "MemoryTHP", value)
-            .fix("if it should get THP everywhere: MemoryTHP=inherit"),
-        )
+        Some(by_advice_alone(&service.name, &service.name, value, place))
     });
     Ok(cases.collect())
-}
-
-/// Lines of GLIBC_TUNABLES with the value of one tunable.
-fn tunables<'a>(evidence: &'a Evidence, name: &'a str) -> impl Iterator<Item = (&'a Setting, &'a str)> {
-    let lines = evidence
-        .files
-        .environment()
-        .filter(|line| line.name == "GLIBC_TUNABLES");
-    lines.filter_map(move |line| Some((line, in_list(&line.value, name)?)))
 }
 
 const HUGETLB: &str = "glibc.malloc.hugetlb";
@@ -99,7 +84,7 @@ fn unfilled(evidence: &Evidence, line: &Setting, told: &Told, what: String, defa
         .link(told.link)
         .seen(&line.place, told.variable, &told.value)
         .when(exists, |case| {
-            case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+            case.fix_with(Need::More(page, told.least()), format!("fill the pool: {fill}"))
         })
         .otherwise(without_room(evidence, page))
         .with(instead, Case::fix)
@@ -131,15 +116,16 @@ fn without_limit(line: &Setting, told: &Told) -> Case {
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
-    let alone = |line: &Setting| in_list(&line.value, "glibc.malloc.mmap_threshold").is_none();
-    let cases = tunables(evidence, HUGETLB)
-        .filter(|(line, value)| *value == "1" && alone(line))
-        .map(|(line, _)| {
-            Case::hint("blocks of 128 KiB to 2 MiB will be backed by base pages: each gets a mapping of its own")
-                .severity(Severity::Info)
-                .seen(&line.place, "GLIBC_TUNABLES", &line.value)
-                .fix("add :glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, and check its page kinds: hugewise ps PID")
-        });
+    let is_alone = |line: &&Setting| {
+        let is_set = line.name == "GLIBC_TUNABLES" && in_list(&line.value, HUGETLB) == Some("1");
+        is_set && in_list(&line.value, "glibc.malloc.mmap_threshold").is_none()
+    };
+    let cases = evidence.files.environment().filter(is_alone).map(|line| {
+        Case::hint("blocks of 128 KiB to 2 MiB will be backed by base pages: each gets a mapping of its own")
+            .severity(Severity::Info)
+            .seen_line(line)
+            .fix("add :glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, and check its page kinds: hugewise ps PID")
+    });
     Ok(cases.collect())
 }
 

@@ -1,12 +1,14 @@
 //! glibc's tunables for huge pages, and what came before them.
 
+use host::snapshot::Pool;
 use model::{Bytes, PageKind};
 use programs::{Area, Evidence, Program, in_list};
 
 use super::options;
 use super::told::{Told, alone, told};
 use crate::facts::{
-    available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, readable, thp_file,
+    available, count, default_size, each_that_can, is_arm, known, policy, pool_file, pools, programs, readable,
+    thp_file,
 };
 use crate::kept::boot_pages;
 use crate::remedy::Need;
@@ -23,7 +25,7 @@ fn glibc(program: &Program) -> Option<(u32, u32)> {
 }
 
 pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
-    let is_arm = known(&evidence.snapshot.cpu.vendor)?.starts_with("0x");
+    let is_arm = is_arm(evidence)?;
     let policy = policy(evidence)?;
     if !is_arm || policy == "never" {
         return Ok(Vec::new());
@@ -84,12 +86,11 @@ fn reads(program: &Program, told: &Told) -> Result<bool, Reason> {
 
 /// Pages that each pool has for more programs.
 pub(super) fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
-    let mut rooms = Vec::new();
-    for pool in pools(evidence)? {
+    let room = |pool: &Pool| {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
-        rooms.push((pool.size, available(pool)?.saturating_add(growth)));
-    }
-    Ok(rooms)
+        Ok((pool.size, available(pool)?.saturating_add(growth)))
+    };
+    pools(evidence)?.iter().map(room).collect()
 }
 
 /// What its options and its environment ask for.
@@ -145,30 +146,21 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
 
 /// Why it has none, where pools have so much room.
 fn why_unmet(evidence: &Evidence, told: &Told, room: u64) -> String {
-    match told.page {
-        Some(page) if told.pages == 0 => {
-            let room = match is_lacking(evidence, page) {
-                true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
-                false => format!("{room} can be had"),
-            };
-            format!("it is configured to take pages of {}, and {room}", page.exact())
-        }
-        Some(page) => format!(
-            "it is configured to take {} of {}, and {room} can be had",
-            count(told.pages, "page", "pages"),
-            page.exact()
-        ),
-        None if told.or_always => {
-            "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
-        }
-        None => match told.size(default_size(evidence).ok()) {
-            Some(page) => format!(
-                "it is configured to use the pool of {}, the default size, which has no free page",
-                page.exact()
-            ),
-            None => "it is configured to use a pool, and no pool has a free page".to_owned(),
-        },
+    if told.or_always {
+        return "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned();
     }
+    let asked = match (told.page, told.size(default_size(evidence).ok())) {
+        (Some(page), _) if told.pages == 0 => format!("pages of {}", page.exact()),
+        (Some(page), _) => format!("{} of {}", count(told.pages, "page", "pages"), page.exact()),
+        (None, Some(page)) => format!("pages of {}, the default size", page.exact()),
+        (None, None) => "pages of a pool".to_owned(),
+    };
+    let is_lacking = told.pages == 0 && told.page.is_some_and(|page| is_lacking(evidence, page));
+    let room = match is_lacking {
+        true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
+        false => format!("{room} can be had"),
+    };
+    format!("it is configured to take {asked}, and {room}")
 }
 
 /// Are there no pages of that size, and some of others?
@@ -207,7 +199,7 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             let lowered = options::lowered(evidence, program, told);
             let texts = lowered.into_iter().chain([text]);
             texts
-                .fold(case, |case, text| case.fix_with(Need::more(page, pages), text))
+                .fold(case, |case, text| case.fix_with(Need::More(page, pages), text))
                 .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),

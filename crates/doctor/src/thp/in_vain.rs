@@ -66,14 +66,10 @@ pub(crate) fn no_such_size(evidence: &Evidence, program: &Program) -> Result<Opt
 
 /// glibc 2.34 took __morecore away.
 fn morecore(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
-    let variable = program
-        .tunable("HUGETLB_MORECORE")?
-        .map(|value| ("HUGETLB_MORECORE", value));
-    let preload = program
-        .tunable("LD_PRELOAD")?
-        .filter(|value| value.contains("libhugetlbfs"))
-        .map(|value| ("LD_PRELOAD", value));
-    let Some((name, value)) = variable.filter(|(_, value)| *value != "no").or(preload) else {
+    let set = |name: &'static str| Ok::<_, Reason>(program.tunable(name)?.map(|value| (name, value)));
+    let variable = set("HUGETLB_MORECORE")?.filter(|(_, value)| *value != "no");
+    let preload = set("LD_PRELOAD")?.filter(|(_, value)| value.contains("libhugetlbfs"));
+    let Some((name, value)) = variable.or(preload) else {
         return Ok(None);
     };
     if program.hugetlb()?.0 > 0 {

@@ -7,20 +7,11 @@ use programs::config::Setting;
 use programs::config::given::{FileKind, Server};
 use programs::{Evidence, Kind, image_name};
 
+use super::vendors;
 use crate::facts::{policy, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) const FILES: &[FileKind] = &[FileKind::Mysql, FileKind::Pod, FileKind::Compose];
-
-/// Images of products that do not start under `always`: the last parts of their names, and what does not start. NuoDB's own administration does.
-const REFUSE_ALWAYS: [(&[&str], &str, &str); 2] = [
-    (&["nuodb", "nuodb-ce"], "engines (TE, SM) of NuoDB do not start", NUODB),
-    (
-        &["voltdb", "voltdb-enterprise", "voltdb-community"],
-        "VoltDB does not start",
-        "https://docs.voltdb.com/AdminGuide/adminmemmgt.php",
-    ),
-];
 
 /// Programs of files that do not start under the policy of the machine, or of the files.
 pub(super) fn refusing(evidence: &Evidence) -> Answer {
@@ -28,10 +19,10 @@ pub(super) fn refusing(evidence: &Evidence) -> Answer {
     let runs = files.runs.iter().map(|run| (&run.image, &run.place, &run.words));
     let in_pods = files.containers().map(|one| (&one.image, &one.place, &one.words));
     let of_images = runs.chain(in_pods).filter_map(|(image, place, words)| {
-        let is_it = |(names, ..): &&(&[&str], &str, &str)| names.contains(&image_name(image));
-        let (_, outcome, link) = REFUSE_ALWAYS.iter().find(is_it)?;
+        let (outcome, link) = vendors::refusing(image_name(image))?;
+        // NuoDB's own administration starts.
         let starts = !words.iter().any(|word| word == "nuoadmin");
-        starts.then_some((*outcome, *link, (place.as_str(), "image", image.as_str())))
+        starts.then_some((outcome, link, (place.as_str(), "image", image.as_str())))
     });
     let servers = files.servers(Kind::Mysql);
     let of_tokudb = servers.iter().filter_map(|server| {
@@ -73,7 +64,6 @@ pub(super) fn refusing(evidence: &Evidence) -> Answer {
     Ok(all.into_iter().map(case).collect())
 }
 
-const NUODB: &str = "http://doc.nuodb.com/Latest/Content/Note-About-%20Using-Transparent-Huge-Pages.htm";
 const TOKUDB_FAILS: &str = "TokuDB does not start";
 const TOKUDB: &str = "https://docs.percona.com/percona-server/5.7/tokudb/tokudb_installation.html";
 

@@ -1,7 +1,7 @@
 //! THP sizes on the boot command line: once one is named there, every size that is not named is `never`, the PMD size too
 //! (transhuge.rst, Linux 6.12 and 6.13).
 
-use host::snapshot::ThpSize;
+use host::snapshot::{Choice, Thp, ThpSize};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
@@ -11,34 +11,37 @@ use crate::rule::{Answer, Case};
 /// The PMD size of machines with base pages of 4 KiB, for command lines without a machine.
 const USUAL: Bytes = Bytes::mib(2);
 
-/// A parameter with the general policy that it stops to follow.
-const PARAMETERS: [(&str, &str); 2] = [("thp_anon", "enabled"), ("thp_shmem", "shmem_enabled")];
+type OfSize = fn(&ThpSize) -> &Reading<Choice>;
+type OfAll = fn(&Thp) -> &Reading<Choice>;
+
+/// A parameter, the policy that it sets of a size, and the general one that the size stops to follow.
+const PARAMETERS: [(&str, &str, OfSize, OfAll); 2] = [
+    ("thp_anon", "enabled", |size| &size.enabled, |thp| &thp.enabled),
+    (
+        "thp_shmem",
+        "shmem_enabled",
+        |size| &size.shmem_enabled,
+        |thp| &thp.shmem_enabled,
+    ),
+];
 
 /// On a machine whose command line could be read.
 pub(super) fn dropped(evidence: &Evidence) -> Answer {
     let Reading::Known(line) = &evidence.snapshot.kernel.command_line else {
         return Ok(Vec::new());
     };
-    if PARAMETERS.iter().all(|(name, _)| last(line, name).is_none()) {
+    if PARAMETERS.iter().all(|(name, ..)| last(line, name).is_none()) {
         return Ok(Vec::new());
     }
     let thp = thp(evidence)?;
     let pmd = *known(&thp.pmd_size)?;
     let mut cases = Vec::new();
-    for (name, general) in PARAMETERS {
+    for (name, general, of_size, of_all) in PARAMETERS {
         let Some(value) = last(line, name) else { continue };
-        let choice = |size: &ThpSize| match name {
-            "thp_anon" => size.enabled.clone(),
-            _ => size.shmem_enabled.clone(),
-        };
-        let own = thp.size(pmd).map(choice);
         // A kernel without sizes does not know the parameter.
-        let is_never = matches!(own, Some(Reading::Known(own)) if own.chosen == "never");
-        let setting = match name {
-            "thp_anon" => &thp.enabled,
-            _ => &thp.shmem_enabled,
-        };
-        let wanted = &known(setting)?.chosen;
+        let own = thp.size(pmd).and_then(|size| of_size(size).known());
+        let is_never = own.is_some_and(|own| own.chosen == "never");
+        let wanted = &known(of_all(thp))?.chosen;
         if is_never && !names(value, pmd) && !matches!(wanted.as_str(), "never" | "deny") {
             let file = thp_file(&format!("hugepages-{}kB/{general}", pmd.0 >> 10));
             let case = case("/proc/cmdline", name, value, pmd)
@@ -55,7 +58,7 @@ pub(super) fn dropped_in_files(evidence: &Evidence) -> Vec<Case> {
     let mut cases = Vec::new();
     for line in &evidence.files.boot {
         let is_off = last(&line.words, "transparent_hugepage") == Some("never");
-        for (name, _) in PARAMETERS {
+        for (name, ..) in PARAMETERS {
             let value = last(&line.words, name).filter(|value| !is_off && !names(value, USUAL));
             cases.extend(value.map(|value| case(&line.place, name, value, USUAL)));
         }

@@ -440,7 +440,7 @@ fn d15_pages_of_another_size_do_not_serve_malloc() {
     assert!(
         finding
             .consequence
-            .contains("the pool of 2M, the default size, which has no free page"),
+            .contains("take pages of 2M, the default size, and 0 can be had"),
         "{finding:?}"
     );
     assert!(finding.fix[0].contains("fill the pool of 2M"), "{finding:?}");

@@ -82,22 +82,8 @@ fn number(value: &str) -> Option<u64> {
 /// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; oneTBB's
 /// switch, whose allocator advises nothing; Python's since 3.15; SGLang's page size; the directory in which gperftools' tcmalloc makes its files.
 pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
-    let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
-    if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
-        let variable = "GLIBC_TUNABLES: glibc.malloc.hugetlb";
-        let named = number(value).filter(|value| *value > 2).map(Bytes);
-        let told = Told::new(
-            variable,
-            value,
-            "malloc",
-            "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        );
-        return Some(Told {
-            page: named,
-            is_default: true,
-            pages: u64::from(named.is_none()),
-            ..told
-        });
+    if let Some(told) = get("GLIBC_TUNABLES").and_then(glibc) {
+        return Some(told);
     }
     let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
     if let Some((value, pages @ 1..)) = reserve {
@@ -108,25 +94,22 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
             ..Told::new("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
         });
     }
-    let switched = |name| get(name).filter(|value| *value == "1");
-    if let Some(value) = switched("TBB_MALLOC_USE_HUGE_PAGES") {
-        let instead = "or use THP: the policy `always`, with that variable";
+    let instead = "or use THP: the policy `always`, with that variable";
+    if let Some(told) = switched(&get, "TBB_MALLOC_USE_HUGE_PAGES", "tbbmalloc", instead) {
         return Some(Told {
-            is_default: true,
             or_always: true,
             read_by: Some("/libtbbmalloc"),
             link: Some(
                 "https://www.intel.com/content/www/us/en/docs/onetbb/developer-guide-api-reference/2022-1/configuring-the-memory-allocator.html",
             ),
-            ..Told::new("TBB_MALLOC_USE_HUGE_PAGES", value, "tbbmalloc", instead)
+            ..told
         });
     }
-    if let Some(value) = switched("PYTHON_PYMALLOC_HUGEPAGES") {
+    if let Some(told) = switched(&get, "PYTHON_PYMALLOC_HUGEPAGES", "pymalloc", POLICY) {
         return Some(Told {
-            is_default: true,
             read_by: Some("python"),
             link: Some("https://github.com/python/cpython/issues/144319"),
-            ..Told::new("PYTHON_PYMALLOC_HUGEPAGES", value, "pymalloc", POLICY)
+            ..told
         });
     }
     if let Some(told) = get("SGLANG_HUGEPAGE_SIZE").and_then(sglang) {
@@ -136,6 +119,34 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     Some(Told {
         link: Some("https://gperftools.github.io/gperftools/tcmalloc.html"),
         ..Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY)
+    })
+}
+
+/// A switch that is on, of what takes pages of the default size.
+fn switched<'a>(
+    get: &impl Fn(&str) -> Option<&'a str>,
+    name: &'static str,
+    what: &'static str,
+    instead: &'static str,
+) -> Option<Told> {
+    let value = get(name).filter(|value| *value == "1")?;
+    Some(Told {
+        is_default: true,
+        ..Told::new(name, value, what, instead)
+    })
+}
+
+/// glibc's tunable: a number from 2 on, of which a larger one is a page size.
+fn glibc(all: &str) -> Option<Told> {
+    let value = in_list(all, "glibc.malloc.hugetlb")?;
+    let number = number(value).filter(|number| *number >= 2)?;
+    let page = Some(Bytes(number)).filter(|_| number > 2);
+    let instead = "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+    Some(Told {
+        page,
+        is_default: true,
+        pages: u64::from(page.is_none()),
+        ..Told::new("GLIBC_TUNABLES: glibc.malloc.hugetlb", value, "malloc", instead)
     })
 }
 
@@ -158,12 +169,10 @@ fn sglang(value: &str) -> Option<Told> {
 
 /// The switch of .NET's garbage collector, which never falls back to base pages: a process that runs has its pages, and a limit of its heap.
 pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
-    let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
-    let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
+    let of = |name| switched(&get, name, "the heap", POLICY);
     Some(Told {
-        is_default: true,
         link: Some("https://learn.microsoft.com/en-us/dotnet/core/runtime-config/garbage-collector"),
-        ..Told::new(name, value, "the heap", POLICY)
+        ..of("DOTNET_GCLargePages").or_else(|| of("COMPlus_GCLargePages"))?
     })
 }
 

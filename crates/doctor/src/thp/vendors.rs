@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::databases::{is_old_mongo, wants_no_empty_pages};
 use super::dormant::dormant;
 use super::stalls::most_advised;
-use crate::facts::{each, known, policy, programs, running, sum, thp_file};
+use crate::facts::{each, known, largest, policy, programs, readable, running, sum, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -28,6 +28,11 @@ struct Product {
     /// What does for its service alone, if anything does.
     #[serde(default)]
     alone: String,
+    /// What does not start under `always`, and images that start it, by the last parts of their names.
+    #[serde(default)]
+    refuses: String,
+    #[serde(default)]
+    images: Vec<String>,
     /// The policies under which THP is on as its vendor asks; none where it advises against `always`.
     #[serde(default)]
     kept_on: Vec<String>,
@@ -56,15 +61,36 @@ impl Product {
         }
         Ok(known(&program.arguments)?.iter().any(|word| word.contains(&self.sign)))
     }
+
+    /// Its processes, each with that of its memory, and the first reason why one could not be read.
+    fn processes<'e>(
+        &self,
+        all: &'e [Program],
+        memory: impl Fn(&Program) -> Result<Bytes, Reason>,
+    ) -> (Vec<(&'e Program, Bytes)>, Option<Reason>) {
+        let (own, unread) = readable(all.iter().map(|program| {
+            let own = self.has(program)?.then(|| memory(program)).transpose()?;
+            Ok(own.map(|memory| (program, memory)))
+        }));
+        (own.into_iter().flatten().collect(), unread)
+    }
 }
+
+static ALL: LazyLock<Vec<Product>> = LazyLock::new(|| {
+    let table: Result<BTreeMap<String, Vec<Product>>, _> = toml::from_str(include_str!("vendors.toml"));
+    table.expect("a table of products").into_values().flatten().collect()
+});
 
 /// Those of this system.
 fn products(snapshot: &Snapshot) -> impl Iterator<Item = &'static Product> {
-    static ALL: LazyLock<Vec<Product>> = LazyLock::new(|| {
-        let table: Result<BTreeMap<String, Vec<Product>>, _> = toml::from_str(include_str!("vendors.toml"));
-        table.expect("a table of products").into_values().flatten().collect()
-    });
     ALL.iter().filter(move |product| product.is_for(snapshot))
+}
+
+/// What of an image does not start under `always`, if anything does not, and where its vendor says so.
+pub(super) fn refusing(image: &str) -> Option<(&'static str, &'static str)> {
+    let mut all = ALL.iter();
+    let product = all.find(|product| product.images.iter().any(|own| own == image))?;
+    Some((&product.refuses, &product.link))
 }
 
 /// Those whose vendors advise against `always`.
@@ -162,23 +188,11 @@ pub(super) fn private_thp(program: &Program) -> Result<Bytes, Reason> {
 fn not_always(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     each(against(&evidence.snapshot), |product| {
-        let (mut own, mut unread) = (Vec::new(), None);
-        for program in all {
-            match product
-                .has(program)
-                .and_then(|is_it| is_it.then(|| private_thp(program)).transpose())
-            {
-                Ok(huge) => own.extend(huge.map(|huge| (program, huge))),
-                Err(reason) => unread = Some(reason),
-            }
-        }
+        let (own, unread) = product.processes(all, private_thp);
         let sum = sum(&own);
-        if let Some(reason) = unread.filter(|_| sum < WORTH) {
-            return Err(reason);
-        }
         let largest = own.iter().max_by_key(|(_, huge)| *huge);
         let Some((largest, huge)) = largest.filter(|_| sum >= WORTH) else {
-            return Ok(None);
+            return unread.map_or(Ok(None), Err);
         };
         let who = match own.len() {
             1 => format!("{} has", largest.title()),
@@ -219,15 +233,9 @@ fn taken_off(evidence: &Evidence, product: &'static Product, has: &str) -> Case 
 fn kept_on(evidence: &Evidence, policy: &str, off: Vec<&'static Product>) -> Answer {
     let all = programs(evidence)?;
     each(off, |product| {
-        let mut own = Vec::new();
-        for program in all {
-            if product.has(program)? {
-                own.push((program, *known(&program.pages.rss)?));
-            }
-        }
-        let largest = own.into_iter().max_by_key(|(_, resident)| *resident);
-        let Some((program, resident)) = largest.filter(|(_, resident)| *resident >= WORTH) else {
-            return Ok(None);
+        let (own, unread) = product.processes(all, |program| Ok(*known(&program.pages.rss)?));
+        let Some((program, resident)) = largest(own).filter(|(_, resident)| *resident >= WORTH) else {
+            return unread.map_or(Ok(None), Err);
         };
         let case = Case::likely(format!(
             "{} has {resident} of memory under the policy `{policy}`; the vendor of {} asks for {}",

@@ -3,9 +3,9 @@
 use model::Bytes;
 use programs::Evidence;
 
-use super::facts::{known, programs};
-use super::rule::{Answer, Case, Checks};
-use super::topic::Topic;
+use super::catalogue::Topic;
+use super::facts::{known, largest, programs};
+use super::rule::{Answer, Case, Checks, Reason};
 
 #[cfg(test)]
 mod tests;
@@ -16,21 +16,16 @@ pub(super) const TOPIC: Topic = Topic {
 };
 
 fn not_in_rss(evidence: &Evidence) -> Answer {
-    let mut hidden = Vec::new();
-    for program in programs(evidence)? {
-        let bytes = program.hugetlb()?;
-        if bytes >= Bytes::gib(1) {
-            hidden.push((program, bytes));
-        }
-    }
-    if hidden.is_empty() {
+    let all = programs(evidence)?
+        .iter()
+        .map(|program| Ok((program, program.hugetlb()?)));
+    let most = largest(all.collect::<Result<Vec<_>, Reason>>()?);
+    let Some((largest, bytes)) = most.filter(|(_, bytes)| *bytes >= Bytes::gib(1)) else {
         // Kernels before 4.4 show it by the pools alone.
         for pool in evidence.snapshot.pools.known().into_iter().flatten() {
             known(&pool.nr)?;
             known(&pool.free)?;
         }
-    }
-    let Some((largest, bytes)) = hidden.into_iter().max_by_key(|(_, bytes)| *bytes) else {
         return Ok(Vec::new());
     };
     let case = Case::sure(format!(

@@ -8,7 +8,6 @@ use programs::Evidence;
 use programs::config::Distribution;
 use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
-use super::mapped::{mapped_small, promised_more};
 use super::nova::unreserved;
 use super::sizes::{lacking, no_such_size, of_other_pool};
 use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
@@ -94,16 +93,26 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
     Ok(cases.collect())
 }
 
+/// What may be wrong with one guest, but for its page sizes.
+const OF_ONE: [fn(&Evidence, &Guest) -> Option<Case>; 6] = [
+    found_at_start,
+    of_other_pool,
+    on_no_mount,
+    unshared,
+    promised_more,
+    without_hpage,
+];
+
 pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let guests = guests(evidence);
-    let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
-    cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| of_other_pool(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
-    cases.extend(guests.iter().filter_map(unshared));
-    cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));
-    cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
+    let mut cases = Vec::new();
+    for guest in &guests {
+        let mut own = refused(guest);
+        own.extend(no_such_size(evidence, guest));
+        own.extend(OF_ONE.iter().filter_map(|check| check(evidence, guest)));
+        let manager = links::of_manager(guest.manager);
+        cases.extend(own.into_iter().map(|case| case.link(Some(manager))));
+    }
     let mut last = Vec::new();
     for guest in &guests {
         last.extend(unmounted(evidence, guest)?);
@@ -122,7 +131,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
 
 /// Guests that the pools cannot serve. Of a size that is not there another case says so.
 fn short_of_pages(evidence: &Evidence, guests: &[Guest]) -> Answer {
-    let case = |short: Shortage| {
+    let case = |short: Shortage<'_>| {
         let who = &short.demand.who;
         let mut named = guests.iter().filter(|guest| guest.name == *who);
         let manager = named.clone().next().map(|guest| guest.manager);
@@ -148,21 +157,17 @@ fn short_of_pages(evidence: &Evidence, guests: &[Guest]) -> Answer {
 const SHARED: &str = "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise";
 
 /// The guest starts, and devices of vhost-user do not work.
-fn unshared(guest: &Guest) -> Option<Case> {
+fn unshared(_: &Evidence, guest: &Guest) -> Option<Case> {
     let place = guest.unshared.as_ref()?;
     let case = Case::sure(format!(
         "devices of vhost-user do not work in {}: their other end cannot map its memory, which is private",
         guest.name
     ));
-    Some(
-        case.link(Some(links::of_manager(guest.manager)))
-            .seen(place, "device", "vhost-user")
-            .seen(&guest.place, "shared memory", "no")
-            .fix(match guest.manager {
-                Manager::Libvirt => SHARED,
-                _ => "share=on in the backend of its memory: -object memory-backend-file,...,share=on",
-            }),
-    )
+    let case = case.seen(place, "device", "vhost-user");
+    Some(case.seen(&guest.place, "shared memory", "no").fix(match guest.manager {
+        Manager::Libvirt => SHARED,
+        _ => "share=on in the backend of its memory: -object memory-backend-file,...,share=on",
+    }))
 }
 
 /// Definitions that their manager does not accept: nothing else about their pages can be right.
@@ -183,7 +188,6 @@ fn refused(guest: &Guest) -> Vec<Case> {
         };
         let why = &refused.why;
         Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
-            .link(Some(links::of_manager(guest.manager)))
             .seen(&refused.place, format!("{who}'s error"), why)
             .fix(fix)
     });
@@ -215,7 +219,6 @@ fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
             guest.name
         ))
-        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "path", path)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
@@ -238,12 +241,11 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             guest.name
         ))
         .severity(Severity::Warning)
-        .link(Some(links::of_manager(guest.manager)))
         .wants(page)
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
-            Need::more(page, need),
+            Need::More(page, need),
             boot_pages(evidence, page, taken.saturating_add(need)),
         )
         .fix("or hugepages: 2")
@@ -290,4 +292,55 @@ fn keep_mounted(own: Distribution, size: &str) -> String {
             "(echo '[Mount]'; echo What=hugetlbfs; echo Where={path}; echo Type=hugetlbfs; echo Options=pagesize={size}; echo '[Install]'; echo WantedBy=multi-user.target) > /etc/systemd/system/{unit} && systemctl daemon-reload && systemctl enable --now {unit}"
         ),
     }
+}
+
+/// KVM maps no huge page of a guest while it logs what the guest writes. Others do that for a migration alone.
+fn mapped_small(guest: &Guest) -> Option<Case> {
+    let place = guest.tracked.as_ref()?;
+    let (_, page) = guest.hugetlb().next()?;
+    let page = page.map_or_else(|| "huge".to_owned(), |page| page.exact());
+    Some(
+        Case::sure(format!(
+            "the {page} pages of {} gain nothing: KVM maps them as base pages while it logs the pages that the guest writes (track_dirty_pages)",
+            guest.name
+        ))
+        .link(Some(links::of_manager(guest.manager)))
+        .seen(place, "track_dirty_pages", "true")
+        .fix("\"track_dirty_pages\": false; only differential snapshots need it")
+        .fix("or leave \"huge_pages\" out"),
+    )
+}
+
+/// KVM's HV on POWER maps a page of a guest by one of the host: pages as large as promised have to back it (QEMU, spapr_caps.c).
+fn promised_more(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let (place, promised) = guest.hpt_page.as_ref()?;
+    let base = evidence.snapshot.kernel.base_page.known().copied();
+    let base = base.unwrap_or(Bytes::kib(64));
+    let default = default_size(evidence).ok();
+    let page = |backing: &Backing| match backing {
+        Backing::Any => Some(base),
+        Backing::Hugetlb(page) => page.or(default),
+        _ => None,
+    };
+    let pages: Option<Vec<Bytes>> = guest.memory.iter().map(|(_, backing)| page(backing)).collect();
+    let page = pages?.into_iter().min().filter(|page| page < promised)?;
+    let (promised, kib) = (promised.exact(), [promised.0 >> 10, page.0 >> 10]);
+    Some(
+        Case::sure(format!(
+            "{} does not start: it is promised pages of {promised}, and pages of {} back it (QEMU: `Can't support {} kiB guest pages with {} kiB host pages with this KVM implementation`)",
+            guest.name,
+            page.exact(),
+            kib[0],
+            kib[1]
+        ))
+        .seen(place, "largest page", &promised)
+        .seen(&guest.place, "page size", page.exact())
+        .fix(match guest.manager {
+            Manager::Libvirt => "<maxpagesize unit='KiB'>64</maxpagesize>, or no <maxpagesize>",
+            _ => "cap-hpt-max-page-size=64k, or leave it out",
+        })
+        .fix(format!(
+            "or back it by pages of {promised} or more: of 16M where the host has the hash MMU, of 1G where it has radix"
+        )),
+    )
 }

@@ -95,7 +95,7 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
         }
         let share = 100.0 * base.0 as f64 / backing.total().0.max(1) as f64;
         let page = default_size(evidence).unwrap_or(Bytes::mib(2));
-        let need = Need::more(page, pages_for(backing.total(), page));
+        let need = Need::More(page, pages_for(backing.total(), page));
         let case = Case::sure(format!(
             "{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host",
             program.title()

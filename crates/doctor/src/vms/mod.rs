@@ -2,7 +2,6 @@
 
 mod definitions;
 mod guests;
-mod mapped;
 mod nova;
 mod sizes;
 mod vmware;
@@ -12,8 +11,8 @@ mod tests;
 
 use programs::config::given::FileKind;
 
+use super::catalogue::Topic;
 use super::rule::Checks;
-use super::topic::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -50,7 +50,6 @@ pub(super) fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
             guest.name,
             size.exact()
         ))
-        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "page size", size.exact())
         .fix(format!("a size that the host has: {sizes}"))
         .fix_if(evidence.snapshot.is_made_at_boot(size), at_boot(evidence, size))
@@ -110,7 +109,6 @@ fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64),
         Bytes(other.0.saturating_mul(pages))
     ))
     .severity(Severity::Warning)
-    .link(Some(links::of_manager(guest.manager)))
     .seen(&guest.place, "hugepages (the page size in MB, no number of pages)", page.0 >> 20)
     .seen(place, format!("pages of {others}"), pages)
     .fix_if(
@@ -118,7 +116,7 @@ fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64),
         format!("hugepages: {} in {}: it needs {of_other} pages of {others}", other.0 >> 20, guest.place),
     )
     .fix_with(
-        Need::pool(page, need),
+        Need::Pool(page, need),
         format!("{}keep its page size ({keep}), and take the pool of {others} out of {place}", if fits { "or " } else { "" }),
     )
 }

@@ -21,11 +21,10 @@ pub(super) fn one_g(evidence: &Evidence) -> Answer {
 
 /// The machine by its name, else by its file.
 fn name(file: &Vmware) -> String {
-    let own = file
-        .get("displayName")
-        .filter(|name| !name.trim().is_empty())
-        .map(str::to_owned);
-    own.unwrap_or_else(|| format!("the machine of {}", file.path))
+    match file.get("displayName").filter(|name| !name.trim().is_empty()) {
+        Some(name) => name.to_owned(),
+        None => format!("the machine of {}", file.path),
+    }
 }
 
 const ONE_G: &str = "sched.mem.lpage.enable1GPage";

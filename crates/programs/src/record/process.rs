@@ -23,7 +23,7 @@ const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
 /// Arguments of one process; class paths are long.
 const LARGEST_ARGUMENTS: usize = 64 << 10;
 /// Files of the control groups in which processes run.
-const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes,cpuset.cpus,cpuset.cpus.effective}";
+const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,cpuset.cpus,cpuset.cpus.effective}";
 
 pub(super) fn record(recorder: &mut Recorder<'_>) {
     recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);

@@ -90,12 +90,6 @@ impl Jvm {
         self.jdk > 21 && self.code_cache >= SEGMENTED
     }
 
-    /// What its collector keeps beside the heap, all tables together.
-    pub fn tables(&self) -> Bytes {
-        let tables = tables(self.collector, self.jdk).into_iter();
-        tables.map(|(_, divisor)| Bytes(self.heap.0.div_ceil(divisor))).sum()
-    }
-
     /// Structures beside the heap that are large enough for a page: name, how, bytes.
     fn beside(&self) -> Vec<(&'static str, String, Bytes)> {
         let table = |(name, divisor): Table| {

@@ -28,12 +28,8 @@ pub struct Run {
     pub is_partial: bool,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
-    /// Its limit of memory.
-    pub memory: Option<Setting>,
-    /// Its limit of memory and swap together, as written.
-    pub(super) swap: Option<String>,
-    /// The place of its command, where it is another one.
-    pub(super) started: Option<String>,
+    /// Has it a limit of memory?
+    pub(super) is_limited: bool,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
     /// Does a command of Podman start it?
@@ -43,8 +39,6 @@ pub struct Run {
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
-    /// Its volumes as they are written: `./my.cnf:/etc/mysql/my.cnf`.
-    pub(super) volumes: Vec<String>,
     /// Settings with which it does not start.
     pub(super) refused: Vec<Unread>,
 }
@@ -56,18 +50,6 @@ impl Run {
             words: self.words.clone(),
             environment: self.environment.clone(),
         }
-    }
-
-    /// Does one of its volumes hold a file, or the directory of it?
-    pub(super) fn mounts(&self, path: &str) -> bool {
-        let of_host = self.volumes.iter().filter_map(|volume| volume.split(':').next());
-        let mut paths = of_host.filter(|source| source.contains('/'));
-        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        paths.any(|source| {
-            let own = source.trim_start_matches("./").trim_end_matches('/');
-            let is_file = file_name(own) == file_name(path);
-            is_file || directory == own || directory.ends_with(&format!("/{own}"))
-        })
     }
 
     /// The largest heap of the JVM in it, if its options are known.
@@ -127,9 +109,7 @@ impl Run {
         let place = place.to_owned();
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
-            "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
-            "-v" | "--volume" => self.volumes.push(value.to_owned()),
-            "--memory-swap" => self.swap = Some(value.to_owned()),
+            "-m" | "--memory" => self.is_limited = true,
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -200,11 +180,8 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
-    let limit = service.get("mem_limit").map(|node| ("mem_limit", node));
-    let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
-    let limit = limit.or_else(of_deploy);
-    run.memory = limit.map(|(key, node)| Setting::new(node.place(), key, node.text().unwrap_or_default()));
-    run.swap = service.text_of("memswap_limit").map(str::to_owned);
+    let of_deploy = || service.at(&["deploy", "resources", "limits", "memory"]);
+    run.is_limited = service.get("mem_limit").or_else(of_deploy).is_some();
     for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }
@@ -218,9 +195,6 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     for (name, value, node) in pairs(service.get("environment")) {
         run.set(&node.place(), name, value);
     }
-    let volumes = service.items_of("volumes").iter();
-    let volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("source")));
-    run.volumes.extend(volumes.map(str::to_owned));
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }
@@ -229,7 +203,6 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     run.refused.extend(refused);
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
-        run.started = Some(node.place());
         let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
         run.words.extend(words);
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());

@@ -5,7 +5,6 @@ mod bottlerocket;
 mod bounds;
 mod compose;
 mod config_map;
-mod confined;
 mod dockerd;
 mod garbled;
 mod guest;
@@ -53,7 +52,6 @@ use starts::{Start, with_arguments};
 pub use asks::Asks;
 pub use bounds::Bounds;
 pub use compose::Run;
-pub use confined::{Confined, Taken};
 pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
@@ -314,7 +312,7 @@ impl Given {
     pub fn limits_memory(&self, line: &Setting) -> bool {
         let is_limited = |container: &&Container| container.limits.iter().any(|limit| limit.resource == "memory");
         let of_pods = self.containers().filter(is_limited);
-        let of_runs = self.runs.iter().filter(|run| run.memory.is_some());
+        let of_runs = self.runs.iter().filter(|run| run.is_limited);
         let mut all = of_pods
             .flat_map(|container| &container.environment)
             .chain(of_runs.flat_map(|run| &run.environment));

@@ -21,10 +21,6 @@ pub struct Service {
     pub(super) may_lock: bool,
     /// `CapabilityBoundingSet=`, if it has any.
     pub bounds: Option<Bounds>,
-    /// `MemoryMax=`.
-    pub(super) memory: Option<Setting>,
-    /// `MemorySwapMax=0`.
-    pub(super) has_no_swap: bool,
     /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
@@ -130,8 +126,6 @@ impl Service {
     /// What systemd wants in place of what it ignores is the error.
     fn set(&mut self, section: Option<&str>, setting: &Setting) -> Result<(), &'static str> {
         match setting.name.as_str() {
-            "MemoryMax" | "MemoryLimit" => self.memory = Some(setting.clone()),
-            "MemorySwapMax" => self.has_no_swap = setting.value == "0",
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
             "AmbientCapabilities" => {
                 let names = setting.value.to_ascii_uppercase();

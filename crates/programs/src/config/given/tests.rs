@@ -325,11 +325,7 @@ fn commands_of_containers_are_read_as_their_programs_do() {
     for text in attached {
         let given = self::given(&[("db.container", text)]);
         let run = &given.runs[0];
-        assert_eq!(
-            (run.image.as_str(), run.memory.is_some()),
-            ("postgres:17", true),
-            "{text}"
-        );
+        assert_eq!((run.image.as_str(), run.is_limited), ("postgres:17", true), "{text}");
         let variables: Vec<&str> = run.environment.iter().map(|set| set.value.as_str()).collect();
         assert_eq!(
             (variables, &run.words[1..]),
