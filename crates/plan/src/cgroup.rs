@@ -55,7 +55,7 @@ fn raise(drafts: &mut Drafts<'_>, need: &Need, TooLow { file, allows }: &TooLow)
     } else {
         Draft::instruction(Layer::Cgroup, &id, "this host", format!("echo {} > {file}", bytes.0))
     };
-    drafts.add(draft.why(why).source(SOURCE));
+    drafts.add(draft, why, SOURCE);
 }
 
 /// As Kubernetes takes it.

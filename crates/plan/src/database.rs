@@ -57,12 +57,8 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
             true => format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only"),
             false => format!("`{line}`: with `try` the server silently uses base pages when the pool is too small"),
         };
-        drafts.add(
-            draft
-                .why(why)
-                .source("PostgreSQL documentation, huge_pages")
-                .restart(restart(database)),
-        );
+        let source = "PostgreSQL documentation, huge_pages";
+        drafts.add(draft.restart(restart(database)), why, source);
         let included = drafts.host.included_in_postgres(&database.file, name);
         if let Some(other) = included.filter(|other| other.value != value && !is_overridden) {
             drafts.note(overridden(&database.file, &other));
@@ -83,12 +79,9 @@ fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], progr
             let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
                 with_line_in(text, "[mysqld]", "large-pages", is_it)
             });
-            drafts.add(
-                draft
-                    .why("requests huge pages for the buffer pool")
-                    .source("MySQL Reference Manual, Enabling Large Page Support")
-                    .restart(restart(database)),
-            );
+            let why = "requests huge pages for the buffer pool";
+            let source = "MySQL Reference Manual, Enabling Large Page Support";
+            drafts.add(draft.restart(restart(database)), why, source);
         }
     }
     let included = drafts.host.included_in_mysql(&database.file, "large_pages");
@@ -125,12 +118,9 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
         oracle.sga.exact()
     );
     let draft = Draft::instruction(Layer::Application, "oracle-spfile", "each instance, as SYSDBA", text);
-    drafts.add(
-        draft
-            .why("memory_target puts the SGA on /dev/shm; with ONLY the instance does not start on base pages")
-            .source("Oracle Database Administrator's Reference for Linux; MOS 749851.1")
-            .restart("the instances"),
-    );
+    let why = "memory_target puts the SGA on /dev/shm; with ONLY the instance does not start on base pages";
+    let source = "Oracle Database Administrator's Reference for Linux; MOS 749851.1";
+    drafts.add(draft.restart("the instances"), why, source);
     shared(drafts, &sharer(&oracle.user, None, needs))
 }
 
@@ -150,12 +140,9 @@ pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
         ),
     }
     let draft = Draft::instruction(Layer::Application, "redis-conf", "redis.conf", "disable-thp yes");
-    drafts.add(
-        draft
-            .why("the default since 6.2: Redis switches THP off for itself, whatever the policy")
-            .source("Redis documentation, Diagnosing latency issues")
-            .restart("redis"),
-    );
+    let why = "the default since 6.2: Redis switches THP off for itself, whatever the policy";
+    let source = "Redis documentation, Diagnosing latency issues";
+    drafts.add(draft.restart("redis"), why, source);
     Ok(())
 }
 

@@ -58,16 +58,6 @@ impl Draft {
         Self::new(Layer::Mount, id, target, Value::Text(options.into()))
     }
 
-    pub(super) fn why(mut self, why: impl Into<String>) -> Self {
-        self.0.why = why.into();
-        self
-    }
-
-    pub(super) fn source(mut self, source: &str) -> Self {
-        source.clone_into(&mut self.0.source);
-        self
-    }
-
     pub(super) fn takes(mut self, takes: Option<Taken>) -> Self {
         self.0.risk.takes = takes;
         self
@@ -122,8 +112,9 @@ impl<'h> Drafts<'h> {
         Bytes(own.saturating_add(self.others_lock.get(who).copied().unwrap_or(0)))
     }
 
-    /// Adds a draft; a later one for the same target replaces the value and adds its reasons.
-    pub(super) fn add(&mut self, Draft(draft): Draft) {
+    /// Adds a draft, with what it is for and the document that says so. A later one for the same target replaces the value and adds its reasons.
+    pub(super) fn add(&mut self, Draft(mut draft): Draft, why: impl Into<String>, source: &str) {
+        (draft.why, draft.source) = (why.into(), source.to_owned());
         let same = |known: &&mut Change| known.target.is_applicable() && known.target == draft.target;
         let Some(known) = self.drafts.iter_mut().find(same) else {
             self.drafts.push(draft);

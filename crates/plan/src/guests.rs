@@ -118,11 +118,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     hypervisor(drafts, "esx-verify", "the ESX shell", text.to_owned(), why, study);
 }
 
-fn hypervisor(drafts: &mut Drafts<'_>, id: &str, on: &str, text: String, why: &str, source: &'static str) {
-    drafts.add(
-        Draft::instruction(Layer::Hypervisor, id, on, text)
-            .why(why)
-            .source(source)
-            .restart("the virtual machine"),
-    );
+fn hypervisor(drafts: &mut Drafts<'_>, id: &str, on: &str, text: String, why: &str, source: &str) {
+    let draft = Draft::instruction(Layer::Hypervisor, id, on, text);
+    drafts.add(draft.restart("the virtual machine"), why, source);
 }

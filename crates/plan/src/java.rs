@@ -129,7 +129,7 @@ fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str
     let restart = who.map_or_else(|| "the JVM".to_owned(), |who| format!("the JVM of {who}"));
     let draft = Draft::instruction(Layer::Application, "jvm-options", "the JVM's options", text);
     let why = "pages are requested only at the start, for the whole heap at once: -Xms = -Xmx";
-    drafts.add(draft.why(why).source(kind.source()).restart(restart));
+    drafts.add(draft.restart(restart), why, kind.source());
 }
 
 /// As the JVM writes sizes: `6g`, `3584m`.

@@ -72,7 +72,7 @@ fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     let value = wanted.to_string();
     let draft = Draft::setting(Layer::Runtime, name, path, Value::Text(value.clone()));
-    drafts.add(draft.why(why).source("shmget(2)"));
+    drafts.add(draft, why, "shmget(2)");
     sysctl(drafts, name, &value, why);
 }
 
@@ -125,12 +125,8 @@ fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
     if !listed && drafts.host.group_of(user) != Some(gid) {
         let text = format!("usermod -aG {group} {user}");
         let draft = Draft::instruction(Layer::Groups, &format!("member-{user}"), "this host", text);
-        drafts.add(
-            draft
-                .why(format!("{user} must be in the group that may use the pool"))
-                .source("usermod(8)")
-                .restart(format!("sessions of {user}")),
-        );
+        let why = format!("{user} must be in the group that may use the pool");
+        drafts.add(draft.restart(format!("sessions of {user}")), why, "usermod(8)");
     }
 }
 
@@ -152,7 +148,7 @@ pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) -> Result<(), String>
     let why = "shmget(SHM_HUGETLB) needs this group or CAP_IPC_LOCK";
     let path = "/proc/sys/vm/hugetlb_shm_group";
     let draft = Draft::setting(Layer::Runtime, "shm-group", path, Value::Text(gid.to_string()));
-    drafts.add(draft.why(why).source(HUGETLB).loses(loss));
+    drafts.add(draft.loses(loss), why, HUGETLB);
     sysctl(drafts, "vm.hugetlb_shm_group", &gid.to_string(), why);
     Ok(())
 }
@@ -200,13 +196,9 @@ fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
     let draft = drafts.edit(Layer::Limits, &format!("memlock-{user}"), path, |text| {
         with_limit(&with_limit(text, "soft"), "hard")
     });
-    drafts.add(
-        draft
-            .why(format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0))
-            .source("limits.conf(5)")
-            .restart(format!("sessions of {user}"))
-            .also(others),
-    );
+    let draft = draft.restart(format!("sessions of {user}")).also(others);
+    let why = format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0);
+    drafts.add(draft, why, "limits.conf(5)");
 }
 
 /// One line of `[Service]` in a drop-in of ours.
@@ -218,5 +210,5 @@ pub(super) fn drop_in(drafts: &mut Drafts<'_>, layer: Layer, id: &str, service: 
         with_line_in(text, "[Service]", line, |found| sets(found, name))
     });
     let restart = format!("systemctl daemon-reload && systemctl restart {service}");
-    drafts.add(draft.why(why).source("systemd.exec(5)").restart(restart));
+    drafts.add(draft.restart(restart), why, "systemd.exec(5)");
 }

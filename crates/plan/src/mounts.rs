@@ -41,12 +41,8 @@ fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<u32>) {
     let options = format!("pagesize={},uid=0,gid={gid},mode={mode}", page.exact());
     let draft = Draft::mount(&format!("mount-{}", page.exact()), at, options.clone());
     let also = (at == "/dev/hugepages").then(|| "systemd: dev-hugepages.mount".to_owned());
-    drafts.add(
-        draft
-            .why("programs that reach huge pages through files use this mount")
-            .source(SOURCE)
-            .also(also),
-    );
+    let why = "programs that reach huge pages through files use this mount";
+    drafts.add(draft.also(also), why, SOURCE);
     persist(drafts, at, &options);
 }
 
@@ -54,7 +50,7 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
     if !drafts.host.has_systemd() {
         let line = format!("hugetlbfs {at} hugetlbfs {options} 0 0");
         let draft = Draft::instruction(Layer::Persistence, "fstab", "this host: /etc/fstab", line);
-        drafts.add(draft.why("mounted again at each boot").source("fstab(5)"));
+        drafts.add(draft, "mounted again at each boot", "fstab(5)");
         return;
     }
     let name = mount_unit(at);
@@ -64,15 +60,8 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
     );
     let path = format!("/etc/systemd/system/{name}");
     let draft = drafts.edit(Layer::Persistence, "mount-unit", &path, |_| text.clone());
-    drafts.add(
-        draft
-            .why("mounted again at each boot, before services")
-            .source("systemd.mount(5)"),
-    );
-    wants(
-        drafts,
-        WANTS,
-        &name,
-        "local-fs.target mounts it, without a link to be made",
-    );
+    let why = "mounted again at each boot, before services";
+    drafts.add(draft, why, "systemd.mount(5)");
+    let why = "local-fs.target mounts it, without a link to be made";
+    wants(drafts, WANTS, &name, why);
 }

@@ -79,13 +79,8 @@ fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<()
     let id = format!("thp-{name}");
     let others = others(drafts, name);
     let draft = Draft::setting(Layer::Runtime, &id, path.clone(), Value::Text(value.to_owned()));
-    let applies = "new mappings and faults; what is mapped already stays as it is";
-    drafts.add(
-        draft
-            .why(format!("{why}; it holds for {applies}"))
-            .source(SOURCE)
-            .also(others),
-    );
+    let why = format!("{why}; it holds for new mappings and faults; what is mapped already stays as it is");
+    drafts.add(draft.also(others), why, SOURCE);
     persist(drafts, &path, value);
     Ok(())
 }
@@ -127,18 +122,14 @@ fn persist(drafts: &mut Drafts<'_>, path: &str, value: &str) {
             None => ("rc-local", "this host: /etc/rc.local", format!("echo {value} > {path}")),
         };
         let draft = Draft::instruction(Layer::Persistence, id, on, text);
-        drafts.add(draft.why("the policy is gone after a reboot").source(SOURCE));
+        drafts.add(draft, "the policy is gone after a reboot", SOURCE);
         return;
     }
     let line = format!("w {path} - - - - {value}");
     let draft = drafts.edit(Layer::Persistence, "thp-tmpfiles", TMPFILES, |text| {
         with_line(text, &line, |found| found.split_whitespace().nth(1) == Some(path))
     });
-    drafts.add(
-        draft
-            .why("systemd-tmpfiles writes it early at each boot")
-            .source("tmpfiles.d(5)"),
-    );
+    drafts.add(draft, "systemd-tmpfiles writes it early at each boot", "tmpfiles.d(5)");
 }
 
 /// `MemoryTHP=` of systemd 260 and later; older ones ignore the line with a warning.
