@@ -4,7 +4,8 @@ use model::Reading;
 use model::plan::{Layer, Value};
 use programs::Kind;
 use programs::config::Setting;
-use programs::config::mysql::is_on;
+use programs::config::mysql::{Options, is_on};
+use programs::config::postgres::Configuration;
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
@@ -34,6 +35,7 @@ pub(super) fn draft(
 fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
+    let set = Configuration::read(drafts.host.source, "", &database.file).unwrap_or_default();
     let mut lines = vec![("huge_pages", "on".to_owned())];
     if let Some(page) = database.page {
         lines.push(("huge_page_size", format!("{}kB", page.0 >> 10)));
@@ -59,9 +61,9 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
         };
         let source = "PostgreSQL documentation, huge_pages";
         drafts.add(draft.restart(restart(database)), why, source);
-        let included = drafts.host.included_in_postgres(&database.file, name);
+        let included = set.settings.last_outside(&database.file, name);
         if let Some(other) = included.filter(|other| other.value != value && !is_overridden) {
-            drafts.note(overridden(&database.file, &other));
+            drafts.note(overridden(&database.file, other));
         }
     }
 }
@@ -69,11 +71,8 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
 fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], program: &Facts) -> Result<(), String> {
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
-    match drafts
-        .host
-        .set_in_mysql(&database.file, "large_pages")
-        .filter(|set| is_on(&set.value))
-    {
+    let set = Options::read(drafts.host.source, "", &database.file).unwrap_or_default();
+    match set.settings.last("large_pages").filter(|set| is_on(&set.value)) {
         Some(set) => drafts.note(format!("{} requests huge pages already", set.place)),
         None => {
             let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
@@ -84,9 +83,9 @@ fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], progr
             drafts.add(draft.restart(restart(database)), why, source);
         }
     }
-    let included = drafts.host.included_in_mysql(&database.file, "large_pages");
+    let included = set.settings.last_outside(&database.file, "large_pages");
     if let Some(other) = included.filter(|other| !is_on(&other.value)) {
-        drafts.note(overridden(&database.file, &other));
+        drafts.note(overridden(&database.file, other));
     }
     if program.is_mariadb {
         drafts.note("MariaDB maps its memory since 10.5.3 (mmap(MAP_HUGETLB)): it needs no group and no memlock limit");

@@ -5,9 +5,7 @@ use host::snapshot::{Feature, MountTree};
 use host::{Snapshot, Source};
 use model::plan::{MountOptions, Plan, Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
-use programs::config::mysql::Options;
-use programs::config::postgres::Configuration;
-use programs::config::{Config, Distribution, Setting};
+use programs::config::{Config, Distribution};
 
 use super::goal::Goal;
 use super::share::persistent;
@@ -101,27 +99,6 @@ impl<'a> Host<'a> {
             Reading::Known(Value::Text(text)) => text,
             _ => String::new(),
         }
-    }
-
-    /// What a file that PostgreSQL's configuration includes sets, if that comes last.
-    pub(super) fn included_in_postgres(&self, configuration: &str, name: &str) -> Option<Setting> {
-        let read = Configuration::read(self.source, "", configuration).ok()?;
-        read.settings.last_outside(configuration, name).cloned()
-    }
-
-    /// What MySQL's option file sets in the end, with the files that it includes.
-    pub(super) fn set_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
-        Options::read(self.source, "", option_file)
-            .ok()?
-            .settings
-            .last(name)
-            .cloned()
-    }
-
-    /// Likewise what a file that MySQL's option file includes sets.
-    pub(super) fn included_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
-        let read = Options::read(self.source, "", option_file).ok()?;
-        read.settings.last_outside(option_file, name).cloned()
     }
 
     pub(super) fn has_directory(&self, path: &str) -> bool {
