@@ -155,11 +155,6 @@ impl<'a> Host<'a> {
         self.snapshot.kernel.has(Feature::MapHugetlb) != Some(false)
     }
 
-    /// Does a memlock limit still stand for the group of `vm.hugetlb_shm_group`?
-    pub(super) fn takes_memlock_for_shm(&self) -> bool {
-        self.snapshot.kernel.has(Feature::ShmWithoutMemlock) == Some(false)
-    }
-
     /// Does systemd start this machine? By its system, its directory, or where files are not known, by the kernel's age.
     pub(super) fn has_systemd(&self) -> bool {
         match self.distribution() {
@@ -237,21 +232,15 @@ mod tests {
 
     #[test]
     fn the_kernel_s_age_tells_what_it_can() {
-        for (release, map_hugetlb, memlock) in [
-            ("2.6.18-53.el5", false, true),
-            ("2.6.31", false, true),
-            ("2.6.32-754.el6", true, true),
-            ("5.15.0-91-generic", true, true),
-            ("5.16", true, false),
-            ("6.18.44", true, false),
+        for (release, map_hugetlb) in [
+            ("2.6.18-53.el5", false),
+            ("2.6.31", false),
+            ("2.6.32-754.el6", true),
+            ("6.18.44", true),
         ] {
             let source = Source::from_tree("test", Tree::new().line("/proc/sys/kernel/osrelease", release));
             let host = Host::look(&source);
-            assert_eq!(
-                (host.has_map_hugetlb(), host.takes_memlock_for_shm()),
-                (map_hugetlb, memlock),
-                "{release}"
-            );
+            assert_eq!(host.has_map_hugetlb(), map_hugetlb, "{release}");
         }
     }
 }

@@ -76,14 +76,9 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     ));
     drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) needs it");
     let memlock = user.bytes.0 >> 10;
-    let why = match drafts.host.takes_memlock_for_shm() {
-        true => "mmap(MAP_HUGETLB) does not count as locked memory",
-        false => {
-            "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 the limit does not \
-             permit SHM_HUGETLB either"
-        }
-    };
-    drafts.note(format!("no memlock limit is set (it would be {memlock} KiB): {why}"));
+    drafts.note(format!(
+        "no memlock limit is set (it would be {memlock} KiB): mmap(MAP_HUGETLB) does not count as locked memory"
+    ));
     drafts.note(
         "more pages than heap / page size: code cache and the collector's tables take huge \
          pages too, which JDK 5 and 6 did not",
