@@ -152,17 +152,14 @@ impl<'h> Drafts<'h> {
         let text = change(&now);
         self.files.insert(path.to_owned(), text.clone());
         let is_new = matches!(self.host.file(path), Reading::Known(Value::Absent));
-        let (mode, owner) = match is_new {
-            true => (Some(NEW_FILE.0), Some(NEW_FILE.1)),
-            false => (None, None),
-        };
+        let (mode, owner) = is_new.then_some(NEW_FILE).unzip();
         let path = path.to_owned();
         Draft::new(layer, id, Target::File { path, mode, owner }, Value::Text(text))
     }
 
     /// The plan: what is in place already becomes a note.
     pub(super) fn finish(mut self, wanted: &[Wanted]) -> Plan {
-        self.drafts.sort_by_key(|draft| rank(draft.layer));
+        self.drafts.sort_by_key(|draft| draft.layer);
         let mut changes: Vec<Change> = Vec::new();
         for mut change in std::mem::take(&mut self.drafts) {
             let own = self.host.distribution();
@@ -257,33 +254,10 @@ fn unused(id: String, changes: &[Change]) -> String {
         .unwrap_or(id)
 }
 
-/// Layers in the order of application: what can fall short comes before what makes it last.
-fn rank(layer: Layer) -> u8 {
-    match layer {
-        Layer::Groups => 0,
-        Layer::Limits => 1,
-        Layer::Runtime => 2,
-        Layer::Mount => 3,
-        Layer::Cgroup => 4,
-        Layer::Persistence => 5,
-        Layer::Boot => 6,
-        Layer::Application => 7,
-        Layer::Hypervisor => 8,
-        Layer::Kubernetes => 9,
-        Layer::Windows => 10,
-    }
-}
-
 /// Lower-case letters, digits and `-`.
 fn slug(text: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '-'
-        }
-    };
-    text.chars().map(plain).take(100).collect()
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    text.to_ascii_lowercase().chars().map(plain).take(100).collect()
 }
 
 #[cfg(test)]

@@ -40,12 +40,6 @@ pub struct Need {
 }
 
 impl Wanted {
-    /// Of a program of which nothing is known.
-    pub fn new(goal: Goal, needs: Vec<Need>) -> Self {
-        let program = Facts::default();
-        Self { goal, needs, program }
-    }
-
     /// The pages of pools that it is for, for the record of the plan.
     pub(super) fn pool_needs(&self) -> Vec<PoolNeed> {
         let need = |need: &Need| PoolNeed {
