@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-
-use model::latency::Access;
 use model::{Bytes, PageKind};
 
 /// A value as it is typed.
@@ -45,15 +43,6 @@ pub fn page_size(text: &str) -> Result<Bytes, String> {
 pub fn pid(text: &str) -> Result<u32, String> {
     let hint = || format!("`{text}` is no PID (by name: hugewise explain {text}, or hugewise ps --name {text})");
     text.parse().map_err(|_| hint())
-}
-
-/// Parses an access that is one of two.
-pub fn access(text: &str) -> Result<Access, String> {
-    match text {
-        "read" => Ok(Access::Read),
-        "write" => Ok(Access::Write),
-        _ => Err(format!("`{text}` is neither read nor write")),
-    }
 }
 
 /// A share such as `1%` or `0.5%`, as a number from 0 to 1.

@@ -193,7 +193,7 @@ pub struct Guest {
     #[arg(long, value_name = "PATTERN", default_value = "random-line")]
     pub pattern: Pattern,
     /// Read the line, or write to it
-    #[arg(long, value_name = "ACCESS", value_parser = crate::cli::values::access, default_value = "read")]
+    #[arg(long, value_name = "ACCESS", default_value = "read")]
     pub access: latency::Access,
     /// Limit the time of the timed walks, without set-up and warm-up [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]

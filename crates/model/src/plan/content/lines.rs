@@ -2,7 +2,7 @@
 
 use super::super::hugetlbfs::is_size;
 use super::super::settings;
-use super::parsed::{Line, Parsed, known, must};
+use super::parsed::{Line, Parsed, known, set};
 use super::sort::Sort;
 use super::{server, units};
 
@@ -110,7 +110,7 @@ fn limit(line: &str) -> Line {
     let is_right =
         matches!(*kind, "soft" | "hard" | "-") && is_account(who.strip_prefix('@').unwrap_or(who)) && is_amount;
     let why = "write USER or @GROUP, soft, hard or -, memlock, and KiB or unlimited";
-    known(format!("{who} {kind}"), must(is_right, why))
+    set(format!("{who} {kind}"), is_right, why)
 }
 
 /// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.
