@@ -24,10 +24,9 @@ use crate::cli::values;
 /// Words that its texts may name beside parameters and programs. `{arm}` stays: it is of each arm.
 const DIR: &str = "dir";
 const SCRATCH: &str = "scratch";
-const AS_USER: &str = "as_user";
 const CPUS: &str = "cpus";
 const ARM: &str = "arm";
-const RESERVED: [&str; 5] = [DIR, SCRATCH, AS_USER, CPUS, ARM];
+const RESERVED: [&str; 4] = [DIR, SCRATCH, CPUS, ARM];
 /// Most recipes compile one small file, or fetch an archive of some MB; a busy machine may take seconds for it.
 const BUILD_TIME: Duration = Duration::from_secs(120);
 
@@ -43,8 +42,7 @@ pub(super) struct Selection {
 type Text = Spanned<String>;
 
 /// A recipe. In its texts `{dir}` is the folder that holds its files, `{scratch}` an empty one that goes with the command, `{cpus}` the
-/// number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of a program that is searched for. `{as_user}` is empty: it was
-/// what took root's rights from one program of a recipe, and now none of them has any.
+/// number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of a program that is searched for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
@@ -242,7 +240,6 @@ impl Recipe {
         let mut values = self.values();
         values.insert(DIR.to_owned(), folder.to_string_lossy().into_owned());
         values.insert(SCRATCH.to_owned(), scratch.to_string_lossy().into_owned());
-        values.insert(AS_USER.to_owned(), String::new());
         for need in self.needs.iter().filter(|need| need.is_named()) {
             let path = need.found().unwrap_or_else(|| need.program.clone().into());
             values.insert(need.program.clone(), path.to_string_lossy().into_owned());
