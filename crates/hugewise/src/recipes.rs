@@ -200,22 +200,18 @@ fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
 impl Workload {
     /// The logs of garbage collectors that its runs of an arm have left so far.
     pub(crate) fn gc_logs(&self, arm: &str) -> Vec<String> {
-        let user = self.scratch.as_ref().and_then(|scratch| scratch.user);
-        let text = |path: PathBuf| match user {
-            Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
-            None => Input::Metrics.text(&path).ok(),
+        let Some(scratch) = &self.scratch else {
+            return Vec::new();
         };
-        self.gc_log_files(arm).into_iter().filter_map(text).collect()
-    }
-
-    fn gc_log_files(&self, arm: &str) -> Vec<PathBuf> {
         let beginning = format!("gc-{arm}-");
-        let scratch = self.scratch.as_ref();
-        let entries = scratch.and_then(|scratch| std::fs::read_dir(&scratch.path).ok());
-        let files = entries.into_iter().flatten().flatten();
+        let files = std::fs::read_dir(&scratch.path).into_iter().flatten().flatten();
         let logs = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning));
         let mut logs: Vec<PathBuf> = logs.map(|entry| entry.path()).collect();
         logs.sort();
-        logs
+        let text = |path: PathBuf| match scratch.user {
+            Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
+            None => Input::Metrics.text(&path).ok(),
+        };
+        logs.into_iter().filter_map(text).collect()
     }
 }

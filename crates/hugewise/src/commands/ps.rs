@@ -80,30 +80,20 @@ fn give<T: Shape>(
     Ok(Outcome::Done)
 }
 
-/// All processes, in the order given.
-pub(super) fn list(
-    source: &Source,
-    snapshot: &Snapshot,
-    sort: Sort,
-    top: Option<usize>,
-) -> anyhow::Result<ProcessList> {
-    let rows = rows(source, snapshot)?;
-    let held = processes::held_by_nobody(source, snapshot, &rows);
-    let rows = rows.into_iter().map(ProcessRow::new);
-    let mut list = ProcessList::new(rows.collect(), sort, top);
-    list.held_by_nobody = Some(held);
-    Ok(list)
-}
-
-fn rows(source: &Source, snapshot: &Snapshot) -> anyhow::Result<Vec<ProcessPages>> {
-    let listed = processes::list(source).into_result();
-    listed.with_context(|| format!("the processes of {}", snapshot.source))
+/// All processes, as the command lists them without options, or the first of these.
+pub(super) fn list(source: &Source, snapshot: &Snapshot, top: Option<usize>) -> anyhow::Result<ProcessList> {
+    let args = args::Ps {
+        top,
+        ..args::Ps::default()
+    };
+    selected(source, snapshot, &args)
 }
 
 /// The processes asked for, or sums over them.
 fn selected(source: &Source, snapshot: &Snapshot, args: &args::Ps) -> anyhow::Result<ProcessList> {
     let select = Select::new(source, args)?;
-    let all = rows(source, snapshot)?;
+    let all = processes::list(source).into_result();
+    let all = all.with_context(|| format!("the processes of {}", snapshot.source))?;
     let held = processes::held_by_nobody(source, snapshot, &all);
     let fitting = all.into_iter().filter(|process| select.fits(source, process));
     let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, args)).collect();

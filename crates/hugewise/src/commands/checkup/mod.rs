@@ -17,7 +17,7 @@ use super::diagnosis::diagnose;
 use super::ps;
 use super::session::Session;
 use super::stop;
-use crate::cli::args::{self, Format, Part, Sort};
+use crate::cli::args::{self, Format, Part};
 use crate::render::find::verdict::sentences;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::ui::Outcome;
@@ -63,7 +63,7 @@ impl Read {
     fn of(session: &Session<'_>, parts: &mut Parts<'_>) -> Self {
         let snapshot = Snapshot::take(&session.source);
         let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())));
-        let processes = || ps::list(&session.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
+        let processes = || ps::list(&session.source, &snapshot, Some(MOST_PROCESSES));
         let processes = parts.read(Part::Ps, processes);
         Self {
             servers: evidence.as_ref().map(servers).unwrap_or_default(),
