@@ -4,7 +4,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command as CommandLine, CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Global};
-use crate::show::NO_BITMAP;
 
 /// Stands for the options that every command takes.
 const COMMON: &str = "Options of every command, such as --root, --json and --output: hugewise help options";
@@ -43,15 +42,8 @@ const MEANT: [(&str, &str); 16] = [
     ("why", "explain"),
 ];
 
-/// For a word that is no command but means one, or is one below another command, and for a format that is gone: an error that names what to write.
+/// For a word that is no command but means one, or is one below another command: an error that names what to write.
 fn meant(command: &mut CommandLine, error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
-        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && option.starts_with("--format ")
-        && value == "png"
-    {
-        return command.error(ErrorKind::InvalidValue, format!("--format png: {NO_BITMAP}"));
-    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
