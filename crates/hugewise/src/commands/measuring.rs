@@ -32,7 +32,8 @@ pub(super) fn run<T: Shape>(
         return Ok(Outcome::Interrupted);
     };
     let result = session.about(&snapshot, warnings, measured);
-    session.give_with(&result, form, look)
+    session.warn(&result);
+    session.print(&result, form, look)
 }
 
 /// Refuses ends of working sets that are the wrong way round.
