@@ -3,7 +3,7 @@
 use model::findings::Severity;
 use model::verdict::{Limits, Next, Saving, WhyNext};
 
-use super::grounds::Grounds;
+use super::Grounds;
 use crate::render::export::word;
 
 /// More would be no lead.
