@@ -8,7 +8,8 @@ mod diff;
 mod files;
 mod gain;
 mod helper;
-mod kinds;
+#[doc(hidden)]
+pub mod kinds;
 mod recipes;
 pub mod render;
 pub mod results;

@@ -10,8 +10,6 @@ pub mod diagnosis;
 mod diff;
 mod doctor;
 mod explain;
-#[doc(hidden)]
-pub mod fuzz;
 mod guest;
 mod kernel;
 mod latency;

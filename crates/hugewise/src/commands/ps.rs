@@ -154,17 +154,11 @@ impl Walked {
             visit(pages, why);
             Ok(())
         });
-        match walked {
-            Ok(()) => Self {
-                missed: missing.sum(),
-                coverage: Reading::Known(covering.sum()),
-                thp,
-            },
-            Err(why) => Self {
-                missed: Reading::Unread(why.clone()),
-                coverage: Reading::Unread(why),
-                thp: ThpByStart::default(),
-            },
+        let walked = Reading::from(walked);
+        Self {
+            missed: walked.as_ref().and_then(|&()| missing.sum().into_result()),
+            coverage: walked.as_ref().map(|&()| covering.sum()),
+            thp: walked.map(|()| thp).into_result().unwrap_or_default(),
         }
     }
 }
