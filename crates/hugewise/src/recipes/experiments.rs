@@ -14,7 +14,7 @@ use studies::claims::{self, Claim, Measure};
 use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
-use super::recipe::{filled, list};
+use super::recipe::{filled, names};
 use super::{Chosen, choose};
 use crate::cli::values;
 use crate::trusted::to_be_run;
@@ -220,12 +220,7 @@ impl Reader<'_> {
     }
 
     fn text(&self, at: &Text) -> Result<String, FileError> {
-        filled(at.get_ref(), &self.row).or_else(|name| {
-            let known: Vec<&str> = self.row.keys().map(String::as_str).collect();
-            let known = list(&known);
-            let why = format!("there is no `{{{name}}}` here: expected a value of `each` ({known})");
-            self.typed.fail(at, why)
-        })
+        filled(self.typed, at, &self.row)
     }
 
     fn parsed<T>(&self, at: &Text, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, FileError> {
@@ -311,8 +306,7 @@ impl Reader<'_> {
             Some(sentence) => Ok(sentence.clone()),
             None if text.is_empty() || text.contains(' ') => Ok(text),
             None => {
-                let known: Vec<&str> = table.keys().map(String::as_str).collect();
-                let known = known.join(", ");
+                let known = names(table);
                 let why = format!("`{text}` is not in [{title}]: expected a text, or one of {known}");
                 self.typed.fail(at, why)
             }

@@ -187,15 +187,13 @@ impl Recipe {
     pub(super) fn chosen(mut self, selection: &Selection) -> anyhow::Result<Self> {
         if let Some(name) = &selection.variant {
             let Some(variant) = self.variants.remove(name) else {
-                let known: Vec<&str> = self.variants.keys().map(String::as_str).collect();
-                bail!("there is no variant `{name}` (it has {})", list(&known));
+                bail!("there is no variant `{name}` (it has {})", names(&self.variants));
             };
             self = self.varied(variant);
         }
         for (name, value) in &selection.parameters {
             let Some(parameter) = self.parameters.get_mut(name) else {
-                let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
-                bail!("there is no parameter `{name}` (it has {})", list(&known));
+                bail!("there is no parameter `{name}` (it has {})", names(&self.parameters));
             };
             parameter.get_mut().clone_from(value);
         }
@@ -224,7 +222,8 @@ impl Recipe {
     /// The lines that build it, which name parameters alone.
     pub(super) fn build_lines(&self) -> Result<Vec<String>, FileError> {
         let values = self.values();
-        self.build.iter().map(|line| self.filled(line, &values)).collect()
+        let file = self.file.typed();
+        self.build.iter().map(|line| filled(file, line, &values)).collect()
     }
 
     /// How long each of them may take.
@@ -244,7 +243,7 @@ impl Recipe {
             let path = need.found().unwrap_or_else(|| need.program.clone().into());
             values.insert(need.program.clone(), path.to_string_lossy().into_owned());
         }
-        let at = |text: &Text| self.filled(text, &values);
+        let at = |text: &Text| filled(self.file.typed(), text, &values);
         let asked = |metric: &Text| {
             let asked = at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why))?;
             let shut_in = shut_in.cloned();
@@ -256,15 +255,6 @@ impl Recipe {
             asked: self.metrics.iter().map(asked).collect::<Result<_, _>>()?,
             server: self.server.as_ref().map(|serve| serve.server(&at)).transpose()?,
             shut_in: shut_in.cloned(),
-        })
-    }
-
-    /// A text with values in the place of their names.
-    fn filled(&self, at: &Text, values: &BTreeMap<String, String>) -> Result<String, FileError> {
-        filled(at.get_ref(), values).or_else(|name| {
-            let known: Vec<&str> = values.keys().map(String::as_str).collect();
-            let known = known.join(", ");
-            self.fail(at, format!("there is no `{{{name}}}` here: expected one of {known}"))
         })
     }
 
@@ -306,11 +296,12 @@ impl Serve {
     }
 }
 
-/// Names for a message.
-pub(super) fn list(names: &[&str]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => names.join(", "),
+/// The names in a table, for a message.
+pub(super) fn names<T>(table: &BTreeMap<String, T>) -> String {
+    let names: Vec<&str> = table.keys().map(String::as_str).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
     }
 }
 
@@ -318,13 +309,17 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c))
 }
 
-/// A text with values in the place of their names.
+/// A text of a file with values in the place of their names.
 ///
 /// # Errors
-/// The first name that has no value.
-pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+/// Says which name has no value, and which have one.
+pub(super) fn filled(
+    file: TomlFile<'_>,
+    at: &Spanned<String>,
+    values: &BTreeMap<String, String>,
+) -> Result<String, FileError> {
     let mut done = String::new();
-    let mut rest = text;
+    let mut rest = at.get_ref().as_str();
     while let Some((before, after)) = rest.split_once('{') {
         done += before;
         let name = after.split_once('}').map(|(name, _)| name);
@@ -334,7 +329,11 @@ pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Result<St
                 rest = after;
             }
             Some(name) => {
-                done += values.get(name).ok_or(name)?;
+                let Some(value) = values.get(name) else {
+                    let known = names(values);
+                    return file.fail(at, format!("there is no `{{{name}}}` here: expected one of {known}"));
+                };
+                done += value;
                 rest = &after[name.len() + 1..];
             }
         }
