@@ -24,6 +24,7 @@ use self::store::Store;
 use super::session::Session;
 use super::stop;
 use crate::cli::args::{self, FailIf};
+use crate::cli::values::word;
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
 use crate::trusted::to_be_run;
@@ -191,12 +192,8 @@ fn request(
         commands,
         places: args.place.clone(),
         technique: args.technique,
-        design: match args.design {
-            args::Design::Auto => None,
-            args::Design::Runs => Some(Method::Runs),
-            args::Design::Slices => Some(Method::Slices),
-            args::Design::Flip => Some(Method::Flip),
-        },
+        // `auto` is none of them.
+        design: Method::named(&word(&args.design)),
         order: match args.order {
             args::Order::Mirrored => Order::Mirrored,
             args::Order::Random => Order::Random,
