@@ -46,14 +46,9 @@ impl FromStr for Pattern {
             "line-per-page" => Ok(Self::LinePerPage),
             "page-random" => Ok(Self::PageRandom),
             other => {
-                let step: Bytes = other
-                    .strip_prefix("stride-")
-                    .ok_or_else(fail)?
-                    .parse()
-                    .map_err(|_| fail())?;
-                (step.0 > 0 && step.0.is_multiple_of(64))
-                    .then_some(Self::Stride(step))
-                    .ok_or_else(fail)
+                let step = other.strip_prefix("stride-").and_then(|step| step.parse().ok());
+                let step = step.filter(|step: &Bytes| step.0 > 0 && step.0.is_multiple_of(64));
+                step.map(Self::Stride).ok_or_else(fail)
             }
         }
     }

@@ -85,11 +85,8 @@ impl FromStr for PageKind {
             )
         };
         let size = |digits: &str| {
-            digits
-                .parse::<Bytes>()
-                .ok()
-                .filter(|size| size.0.is_power_of_two() && size.0 >= 4096)
-                .ok_or_else(fail)
+            let size = digits.parse::<Bytes>().ok();
+            size.filter(|size| size.is_page()).ok_or_else(fail)
         };
         match lower.as_str() {
             "base" => Ok(Self::Base),

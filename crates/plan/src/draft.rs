@@ -175,7 +175,7 @@ impl<'h> Drafts<'h> {
                 self.note(format!("{} is set as requested already{value}", change.target));
                 continue;
             }
-            change.id = unused(change.id, &changes);
+            change.id = unused(&change.id, &changes);
             changes.push(change);
         }
         Plan {
@@ -243,15 +243,11 @@ fn login_limit(line: &str) -> Option<String> {
 }
 
 /// The id, with a number if another change has it.
-fn unused(id: String, changes: &[Change]) -> String {
-    let is_known = |id: &str| changes.iter().any(|change| change.id == id);
-    if !is_known(&id) {
-        return id;
-    }
-    (2..)
-        .map(|nth| format!("{id}-{nth}"))
-        .find(|id| !is_known(id))
-        .unwrap_or(id)
+fn unused(id: &str, changes: &[Change]) -> String {
+    let is_free = |id: &String| changes.iter().all(|change| change.id != *id);
+    let numbered = (2..).map(|nth| format!("{id}-{nth}"));
+    let mut ids = std::iter::once(id.to_owned()).chain(numbered);
+    ids.find(is_free).unwrap_or_default()
 }
 
 /// Lower-case letters, digits and `-`.

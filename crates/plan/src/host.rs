@@ -173,12 +173,8 @@ impl<'a> Host<'a> {
 
     /// The pool size that is taken when none is named.
     pub fn default_page(&self) -> Bytes {
-        self.snapshot
-            .memory
-            .get("Hugepagesize")
-            .known()
-            .copied()
-            .unwrap_or(Bytes::mib(2))
+        let size = self.snapshot.memory.get("Hugepagesize");
+        size.known().copied().unwrap_or(Bytes::mib(2))
     }
 
     /// Sizes of pools that this kernel has, in words.
@@ -201,6 +197,12 @@ impl<'a> Host<'a> {
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         let groups = &self.config.accounts.known()?.groups;
         groups.iter().find(|(_, group)| group.name == name).map(|(gid, _)| *gid)
+    }
+
+    /// The groups that list a user.
+    pub(super) fn groups_of(&self, user: &str) -> Vec<String> {
+        let accounts = self.config.accounts.known();
+        accounts.map(|accounts| accounts.groups_of(user)).unwrap_or_default()
     }
 
     pub(super) fn distribution(&self) -> Distribution {

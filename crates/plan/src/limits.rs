@@ -5,6 +5,7 @@ use model::{Bytes, Reading};
 use programs::Limit;
 use programs::config::memlock_for;
 
+use super::Host;
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
 use super::pools::sysctl;
@@ -79,9 +80,7 @@ fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str
 fn group(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(), String> {
     let host = drafts.host;
     let gid = match (shared.group, shared.user) {
-        (Some(group), _) => host
-            .group(group)
-            .ok_or_else(|| unknown("group", group, "groupadd -r"))?,
+        (Some(group), _) => gid_of(host, group)?,
         (None, Some(user)) => host.group_of(user).ok_or_else(|| unknown("user", user, "useradd -r"))?,
         (None, None) => {
             drafts.note("vm.hugetlb_shm_group is not set: say user=NAME or group=NAME (root needs neither)");
@@ -111,17 +110,17 @@ fn taken(drafts: &Drafts<'_>, gid: u32) -> Option<u32> {
     drafts.shm_group.or(now).filter(|taken| *taken != gid)
 }
 
+/// The number of a group by its name.
+pub(super) fn gid_of(host: &Host<'_>, group: &str) -> Result<u32, String> {
+    host.group(group).ok_or_else(|| unknown("group", group, "groupadd -r"))
+}
+
 fn unknown(what: &str, name: &str, command: &str) -> String {
     format!("there is no {what} {name} in /etc of this machine (first: {command} {name})")
 }
 
 fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
-    let listed = drafts
-        .host
-        .config
-        .accounts
-        .known()
-        .is_some_and(|accounts| accounts.groups_of(user).iter().any(|name| name == group));
+    let listed = drafts.host.groups_of(user).iter().any(|name| name == group);
     if !listed && drafts.host.group_of(user) != Some(gid) {
         let text = format!("usermod -aG {group} {user}");
         let draft = Draft::instruction(Layer::Groups, &format!("member-{user}"), "this host", text);
@@ -169,16 +168,9 @@ pub(super) fn memlock(drafts: &mut Drafts<'_>, shared: &Shared<'_>) {
 
 fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
     let kib = bytes.0 >> 10;
-    let config = &drafts.host.config;
-    let groups = config
-        .accounts
-        .known()
-        .map(|accounts| accounts.groups_of(user))
-        .unwrap_or_default();
-    let promised = config
-        .limits
-        .known()
-        .and_then(|lines| memlock_for(lines, user, &groups));
+    let groups = drafts.host.groups_of(user);
+    let lines = drafts.host.config.limits.known();
+    let promised = lines.and_then(|lines| memlock_for(lines, user, &groups));
     if let Some((_, line)) = promised.filter(|(limit, _)| *limit >= Limit::Bytes(bytes.0)) {
         drafts.note(format!(
             "{} lets {user} lock {} already, enough for {kib} KiB",

@@ -13,15 +13,8 @@ const SOURCE: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, hugetl
 
 /// Drafts what a pool's users need beside its pages.
 pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), String> {
-    let gid = match &pool.group {
-        None => None,
-        Some(group) => Some(
-            drafts
-                .host
-                .group(group)
-                .ok_or_else(|| format!("there is no group {group} in /etc/group (first: groupadd -r {group})"))?,
-        ),
-    };
+    let gid = pool.group.as_ref().map(|group| limits::gid_of(drafts.host, group));
+    let gid = gid.transpose()?;
     match (&pool.mount, &pool.pools[..]) {
         (None, _) => {}
         (Some(at), [(page, _)]) => mount(drafts, at, *page, gid),

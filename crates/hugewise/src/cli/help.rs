@@ -51,11 +51,8 @@ fn meant(command: &mut CommandLine, error: clap::Error) -> clap::Error {
         let has = top.get_subcommands().any(|below| below.get_name() == word);
         has.then(|| format!("{} {word}", top.get_name()))
     });
-    let known = MEANT
-        .iter()
-        .find(|(said, _)| said == word)
-        .map(|(_, meant)| (*meant).to_owned());
-    match known.or(below) {
+    let known = MEANT.iter().find(|(said, _)| said == word);
+    match known.map(|(_, meant)| (*meant).to_owned()).or(below) {
         Some(meant) => {
             let text = format!("there is no command `{word}` (write: hugewise {meant}; hugewise --help lists all)");
             command.error(ErrorKind::InvalidSubcommand, text)

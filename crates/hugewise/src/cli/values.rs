@@ -22,16 +22,6 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
     named.or_else(|error| by_size().ok_or(error))
 }
 
-/// A page kind that comes without a pool and is measured by `measure migration`.
-pub fn movable_page(text: &str) -> Result<PageKind, String> {
-    match page_kind(text)? {
-        kind @ (PageKind::Base | PageKind::Thp) => Ok(kind),
-        other @ (PageKind::Mthp(_) | PageKind::Hugetlb(_)) => {
-            Err(format!("{other} is not measured here: write base or thp"))
-        }
-    }
-}
-
 /// A page size, or a page kind that has one.
 pub fn page_size(text: &str) -> Result<Bytes, String> {
     let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.x86_size());
@@ -48,15 +38,9 @@ pub fn pid(text: &str) -> Result<u32, String> {
 /// A share such as `1%` or `0.5%`, as a number from 0 to 1.
 pub fn percent(text: &str) -> Result<f64, String> {
     let fail = || format!("`{text}` is not a percentage (write a number and a percent sign, such as 1%)");
-    let value: f64 = text
-        .strip_suffix('%')
-        .and_then(|digits| digits.trim().parse().ok())
-        .ok_or_else(fail)?;
-    if (0.0..=100.0).contains(&value) {
-        Ok(value / 100.0)
-    } else {
-        Err(fail())
-    }
+    let value = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
+    let value = value.filter(|value: &f64| (0.0..=100.0).contains(value));
+    value.map(|value| value / 100.0).ok_or_else(fail)
 }
 
 /// A time such as `30s`, `1.5s`, `500ms` or `2m`.

@@ -74,11 +74,8 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let room = room.context("how much memory a limit leaves")?;
     let available = room.within(machine);
     if available < LEAST {
-        let set_by = room
-            .least
-            .filter(|least| least.left <= available)
-            .map(|least| least.set_by);
-        let set_by = set_by.unwrap_or_else(|| "MemAvailable".to_owned());
+        let least = room.least.filter(|least| least.left <= available);
+        let set_by = least.map_or_else(|| "MemAvailable".to_owned(), |least| least.set_by);
         bail!("{set_by} leaves {available} of memory, and the least that a measurement takes is {LEAST}");
     }
     Ok(available)

@@ -113,7 +113,7 @@ pub(super) fn mount_options(text: &str) -> Result<(), String> {
 pub(super) fn is_size(text: &str) -> bool {
     let (digits, shift) = suffixed(text);
     let bytes = settings::number(digits).and_then(|number| number.checked_mul(1 << shift));
-    bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096)
+    bytes.is_some_and(|bytes| Bytes(bytes).is_page())
 }
 
 /// A number of bytes, or a share of the pool.

@@ -87,12 +87,9 @@ impl Words {
 
     /// The goal as one can type it.
     pub(super) fn text(&self) -> String {
-        let pair = |(key, value): &(String, String)| {
-            if key.is_empty() {
-                value.clone()
-            } else {
-                format!("{key}={value}")
-            }
+        let pair = |(key, value): &(String, String)| match key.as_str() {
+            "" => value.clone(),
+            key => format!("{key}={value}"),
         };
         let pairs: Vec<String> = self.pairs.iter().map(pair).collect();
         match pairs.is_empty() {

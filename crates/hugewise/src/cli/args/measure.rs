@@ -1,5 +1,6 @@
 //! Arguments of `measure` as typed. Their doc comments are the help texts and the man page.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use model::guest::GuestPage;
 use model::latency::{self, Pattern};
@@ -58,7 +59,8 @@ pub struct Migration {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
     pub sizes: Vec<Bytes>,
     /// Back the memory with base or thp pages
-    #[arg(long, value_name = "KIND", default_value = "base", value_parser = crate::cli::values::movable_page)]
+    #[arg(long, value_name = "KIND", default_value = "base", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(["base", "thp"]).try_map(|kind| kind.parse::<PageKind>()))]
     pub pages: PageKind,
     /// Limit the time of all points together [default: 20s; 4s with --quick]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]

@@ -128,12 +128,7 @@ fn give(
 fn servers(evidence: &Evidence) -> Vec<Server> {
     let programs = evidence.programs.known().into_iter().flatten();
     let server = |program: &Program| {
-        let kind = program
-            .kind
-            .known()
-            .copied()
-            .flatten()
-            .filter(|kind| *kind != Kind::Kubelet)?;
+        let kind = program.kind.known()?.filter(|kind| *kind != Kind::Kubelet)?;
         let bytes = *program.pages.resident.known()?;
         let server = Server {
             name: program.pages.name.clone(),

@@ -51,11 +51,8 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
 
 fn with_itself(args: &args::Compare, mut all: Vec<Typed>) -> anyhow::Result<Vec<Typed>> {
     if all.is_empty() && !args.command.is_empty() {
-        let words: Vec<String> = args
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.collect();
         all.push(Typed {
             name: shortened(&words.join(" ")),
             command: words.join(" "),

@@ -133,11 +133,8 @@ impl Server {
 /// The line that says why it ended, or else the first.
 fn complaint(ended: &Ended) -> String {
     let is_why = |line: &&str| ["FATAL:", "PANIC:", "ERROR:"].iter().any(|word| line.contains(word));
-    let line = ended
-        .stderr
-        .lines()
-        .find(is_why)
-        .or_else(|| ended.stderr.lines().next());
+    let first = ended.stderr.lines().next();
+    let line = ended.stderr.lines().find(is_why).or(first);
     line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
 }
 
