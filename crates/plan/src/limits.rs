@@ -137,10 +137,8 @@ pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) -> Result<(), String>
         ));
     }
     let loss = taken(drafts, gid).map(|other| {
-        let name = drafts
-            .host
-            .group_name(other)
-            .map_or_else(String::new, |name| format!(" ({name})"));
+        let name = drafts.host.group_name(other);
+        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         format!("group {other}{name} may use SHM_HUGETLB now, and not any more: one group can be named")
     });
     drafts.shm_group = Some(gid);

@@ -46,19 +46,13 @@ fn cpus(drafts: &Drafts<'_>, placement: &PlacementGoal) -> Result<CpuList, Strin
     let topology = &drafts.host.snapshot.topology;
     let online: CpuList = topology.cpus.iter().map(|cpu| cpu.cpu).collect();
     let of_node = |node: u32| -> CpuList {
-        online
-            .iter()
-            .filter(|&cpu| topology.node_of(cpu) == Some(node))
-            .collect()
+        let cpus = online.iter();
+        cpus.filter(|&cpu| topology.node_of(cpu) == Some(node)).collect()
     };
-    if let Some(node) = placement.memory {
-        let has_it = topology
-            .nodes
-            .known()
-            .is_some_and(|nodes| nodes.iter().any(|known| known.node == node));
-        if !has_it {
-            return Err(format!("this machine has no node {node}"));
-        }
+    let nodes = topology.nodes.known().into_iter().flatten();
+    let mut nodes = nodes.map(|known| known.node);
+    if let Some(node) = placement.memory.filter(|&node| nodes.all(|known| known != node)) {
+        return Err(format!("this machine has no node {node}"));
     }
     let cpus = placement.cpus.clone();
     let cpus = cpus.or_else(|| placement.memory.map(of_node)).unwrap_or_default();

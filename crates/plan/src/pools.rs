@@ -132,10 +132,8 @@ fn runtime(drafts: &mut Drafts<'_>, pool: &Pool, (node, pages): (Option<u32>, u6
     let path = setting(pool.size, node);
     let on = node.map_or_else(String::new, |node| format!("-node{node}"));
     let id = format!("pool-{}{on}", pool.size.exact());
-    let part = pool
-        .nodes
-        .known()
-        .and_then(|parts| parts.iter().find(|part| Some(part.node) == node));
+    let mut parts = pool.nodes.known().into_iter().flatten();
+    let part = parts.find(|part| Some(part.node) == node);
     let (all, surplus) = part.map_or((&pool.nr, &pool.surplus), |part| (&part.nr, &part.surplus));
     let now = persistent(all, surplus);
     // Pages that are there already cost nothing; where they could not be counted, all are taken to be new.

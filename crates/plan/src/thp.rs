@@ -91,10 +91,8 @@ fn check(path: &str, value: &str, line: &Reading<String>) -> Result<(), String> 
             "this kernel has no {path} (see `hugewise doctor` for what it has)"
         )),
         Reading::Known(line) if line.contains('[') => {
-            let offered: Vec<&str> = line
-                .split_whitespace()
-                .map(|word| word.trim_matches(['[', ']']))
-                .collect();
+            let offered = line.split_whitespace().map(|word| word.trim_matches(['[', ']']));
+            let offered: Vec<&str> = offered.collect();
             match offered.contains(&value) {
                 true => Ok(()),
                 false => Err(format!("{path} does not take `{value}` (write {})", offered.join(", "))),
@@ -107,10 +105,8 @@ fn check(path: &str, value: &str, line: &Reading<String>) -> Result<(), String> 
 /// Everybody else who sets the general policy.
 fn others(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
     let lines = drafts.host.config.thp_policy.known().filter(|_| name == "enabled");
-    let lines = lines
-        .into_iter()
-        .flatten()
-        .filter(|line| !line.place.starts_with(TMPFILES));
+    let lines = lines.into_iter().flatten();
+    let lines = lines.filter(|line| !line.place.starts_with(TMPFILES));
     lines.map(|line| format!("{}: {}", line.place, line.value)).collect()
 }
 

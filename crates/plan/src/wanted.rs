@@ -48,11 +48,8 @@ impl Wanted {
             node: need.node,
             pages: need.pages,
         };
-        self.goal
-            .pools()
-            .into_iter()
-            .chain(self.needs.iter().map(need))
-            .collect()
+        let pools = self.goal.pools().into_iter();
+        pools.chain(self.needs.iter().map(need)).collect()
     }
 }
 

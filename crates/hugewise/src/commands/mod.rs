@@ -41,7 +41,7 @@ pub(crate) use stop::is_asked as is_stop_asked;
 pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;
-use crate::cli::args::{self, Command, Measure, Placement, Simulate};
+use crate::cli::args::{Command, Measure, Placement, Simulate};
 use crate::files::Access;
 use crate::ui::Outcome;
 use session::Session;
@@ -96,9 +96,7 @@ fn carry_out(session: &mut Session<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Explain(args) => explain::run(session, args),
         Command::Diff(args) => diff::run(session, args),
         Command::Ps(args) => ps::run(session, args),
-        Command::Vm(args::Vm {
-            what: None | Some(args::VmWhat::List),
-        }) => vm::run(session),
+        Command::Vm(_) => vm::run(session),
         Command::Snapshot(args) => snapshot::run(session, args),
         Command::Report(args) => report::run(session, args),
         Command::Schema(args) => schema::run(session, args),

@@ -178,10 +178,8 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
         }
     });
     let nodes = processes::nodes(source, pid, &walked.thp, Limits::PATIENT);
-    let was_refused = walked
-        .missed
-        .known()
-        .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
+    let missed = walked.missed.known();
+    let was_refused = missed.is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
     let mappings = match walked.coverage.unread() {
         Some(why) => Reading::Unread(why.clone()),
         None if rows.is_cut() => {

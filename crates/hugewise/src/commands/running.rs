@@ -226,20 +226,13 @@ fn must_be_of_the_host(source: &Source, target: &Target, server: &Server, file: 
 
 /// Is the configuration file that of a container? A capture keeps parts of files, so there the control group alone decides.
 fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
-    let is_container = target
-        .main
-        .cgroup()
-        .ok()
-        .flatten()
-        .is_some_and(|groups| groups.is_container);
+    let groups = target.main.cgroup().ok().flatten();
     let is_other = |file: &str| {
         let inside = source.bytes(&target.main.file(&format!("root{file}")));
-        source.is_live()
-            && inside
-                .known()
-                .is_some_and(|inside| source.bytes(file).known() != Some(inside))
+        let inside = inside.known().filter(|_| source.is_live());
+        inside.is_some_and(|inside| source.bytes(file).known() != Some(inside))
     };
-    is_container || file.is_some_and(is_other)
+    groups.is_some_and(|groups| groups.is_container) || file.is_some_and(is_other)
 }
 
 /// The goal that a plan takes instead of a server whose configuration file it must not change, where the number of its pages

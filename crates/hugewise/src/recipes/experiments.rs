@@ -196,11 +196,8 @@ impl Reader<'_> {
             choose(&workload, self.folder).or_else(|error| self.typed.fail(&entry.workload, format!("{error:#}")))?;
         let differs = entry.differs.iter().map(|differs| self.difference(differs));
         let differs = differs.collect::<Result<Vec<_>, _>>()?;
-        let published = entry
-            .published
-            .as_ref()
-            .map(|published| self.published(published, &entry.name));
-        let published = published.transpose()?;
+        let published = |published| self.published(published, &entry.name);
+        let published = entry.published.as_ref().map(published).transpose()?;
         Ok(Planned {
             time: self.parsed(&entry.time, values::duration)?,
             memory: self.parsed(&entry.memory, str::parse::<Bytes>)?,

@@ -32,11 +32,8 @@ impl Words {
             kind: kind.to_owned(),
             pairs: Vec::new(),
         };
-        let parts = rest
-            .get(1..)
-            .unwrap_or_default()
-            .split(',')
-            .filter(|part| !part.is_empty());
+        let parts = rest.get(1..).unwrap_or_default().split(',');
+        let parts = parts.filter(|part| !part.is_empty());
         for (nth, part) in parts.enumerate() {
             let pair = match part.split_once('=') {
                 Some((key, value)) => (key.to_owned(), value.to_owned()),
