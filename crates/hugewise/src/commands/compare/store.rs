@@ -43,29 +43,28 @@ impl Store {
 
     /// Reads the log of `--resume`.
     pub(super) fn of(args: &args::Compare) -> anyhow::Result<Self> {
-        let path = args.resume.as_ref().or(args.log.as_ref()).cloned();
-        let open = |path: &PathBuf| opened(path).with_context(|| format!("--resume {}", path.display()));
-        let (resumed, file) = args.resume.as_ref().map(open).transpose()?.unzip();
-        Ok(Self {
-            resumed,
-            stays: path.is_some(),
-            path,
-            file,
-            is_nowhere: false,
-        })
+        let open = |path: &Path| opened(path).with_context(|| format!("--resume {}", path.display()));
+        let resumed = args.resume.as_deref();
+        let opened = resumed.map(open).transpose()?;
+        Ok(Self::at(resumed.or(args.log.as_deref()), opened))
     }
 
     /// A log of that name, which is gone on with if it is there.
     pub(in crate::commands) fn beside(path: &Path) -> anyhow::Result<Self> {
         let opened = files::exists(path).then(|| opened(path)).transpose();
-        let (resumed, file) = opened.with_context(|| path.display().to_string())?.unzip();
-        Ok(Self {
+        let opened = opened.with_context(|| path.display().to_string())?;
+        Ok(Self::at(Some(path), opened))
+    }
+
+    fn at(path: Option<&Path>, opened: Option<(String, File)>) -> Self {
+        let (resumed, file) = opened.unzip();
+        Self {
+            path: path.map(Path::to_owned),
             resumed,
-            path: Some(path.to_owned()),
             file,
-            stays: true,
+            stays: path.is_some(),
             is_nowhere: false,
-        })
+        }
     }
 
     /// Reports where the finished runs are; a file without any is not kept.
