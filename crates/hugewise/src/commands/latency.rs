@@ -76,8 +76,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     })
 }
 
-/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
-/// pages are given back.
+/// Measures, on pages borrowed from the pools unless `no_pool`. Whatever happens, the pages are given back.
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());

@@ -9,7 +9,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::measuring::{self, available, cache, or_usual, unless_stopped};
+use super::measuring::{self, available, cache, or_usual};
 use super::session::Session;
 use super::stop;
 use crate::cli::args;
@@ -36,11 +36,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::
         }
         session.ui.note("measuring what a move to another CPU costs");
         let measured = measure::migration::run(&spec, &mut session.ui.progress(), &stop::is_asked);
-        let mut measured = unless_stopped(measured)?;
-        if let Some((migration, warnings)) = &mut measured {
-            warnings.extend(topology(snapshot, migration));
-        }
-        Ok(measured)
+        let (migration, mut warnings) = measured?;
+        warnings.extend(topology(snapshot, &migration));
+        Ok((migration, warnings))
     })
 }
 

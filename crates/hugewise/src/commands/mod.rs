@@ -62,7 +62,10 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     if !matches!(cli.command, Command::Status) {
         pools::recover(&session.ui);
     }
-    let outcome = carry_out(&mut session, cli)?;
+    let outcome = match carry_out(&mut session, cli) {
+        Err(error) if stop::is_interrupted(&error) => Outcome::Interrupted,
+        outcome => outcome?,
+    };
     Ok(session.ui.ended(outcome))
 }
 

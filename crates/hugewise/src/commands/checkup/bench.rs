@@ -88,8 +88,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Each measurement that could be made; none of them if the user stopped one.
-    pub(super) fn all(&self, parts: &mut Parts<'_>) -> Option<Measurements> {
+    /// Each measurement that could be made.
+    pub(super) fn all(&self, parts: &mut Parts<'_>) -> anyhow::Result<Measurements> {
         let mut paired = parts.measured(Part::Latency, || self.begin())?;
         let tlb = parts.measured(Part::Tlb, || self.tlb())?;
         let guest = parts.measured(Part::Guest, || self.guest())?;
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
             None => None,
         };
         let headline = paired.map(|paired| paired.headline());
-        Some(Measurements {
+        Ok(Measurements {
             headline,
             latency,
             tlb,
@@ -134,8 +134,8 @@ impl<'a> Bench<'a> {
             ..latency::usual(self.snapshot, self.session.seed)?
         };
         let mut paired = Paired::of(&spec)?;
-        let stretch = self.stretch(&mut paired)?;
-        Ok(stretch.map(|((), warnings)| (paired, warnings)))
+        let ((), warnings) = self.stretch(&mut paired)?;
+        Ok((paired, warnings))
     }
 
     fn stretch(&self, paired: &mut Paired) -> Measured<()> {

@@ -57,7 +57,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
         // Finished runs stay where there is no result.
         Err(error) => {
             store.leave(written, &session.ui);
-            return not_compared(args, error);
+            return Err(not_compared(args, error));
         }
     };
     session.seed = seed;
@@ -110,23 +110,24 @@ fn compared(
     Ok(comparison.carry_out(&stop::is_asked, log))
 }
 
-fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
+fn not_compared(args: &args::Compare, error: Error) -> anyhow::Error {
     match error {
-        Error::Budget { run, least, .. } if args.what_can_be_seen.is_some() => bail!(
+        Error::Budget { run, least, .. } if args.what_can_be_seen.is_some() => anyhow!(
             "--what-can-be-seen: one run takes {:.1} s, and enough of them at least {least} s (write --what-can-be-seen {least}s)",
             run.as_secs_f64(),
             least = least.as_secs() + 1
         ),
         Error::TimeOver(_) if args.what_can_be_seen.is_some() => {
-            bail!("--what-can-be-seen: the time was over before three runs were made (more time, or a shorter program)")
+            anyhow!(
+                "--what-can-be-seen: the time was over before three runs were made (more time, or a shorter program)"
+            )
         }
-        Error::Interrupted => Ok(Outcome::Interrupted),
-        Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
-        Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
+        Error::Reference { arm, kind, backing } => anyhow!(events::reference(&arm, kind, &backing)),
+        Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => anyhow!(
             "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
             args.commands.join(" ")
-        )),
-        error => Err(error.into()),
+        ),
+        error => error.into(),
     }
 }
 
