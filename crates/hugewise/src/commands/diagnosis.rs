@@ -18,7 +18,7 @@ pub fn diagnose(source: &Source, evidence: &Evidence) -> Doctor {
         let pids: Vec<u32> = pids.collect();
         pids.is_empty() || !pids.iter().all(|pid| measured.contains(pid))
     });
-    only_accepted(source, &mut doctor.diagnosis.findings);
+    only_accepted(&Planner::new(source), &mut doctor.diagnosis.findings);
     doctor
 }
 
@@ -48,8 +48,7 @@ fn pid_of(place: &str) -> Option<u32> {
 }
 
 /// Takes out the plans that would be refused.
-pub(super) fn only_accepted(source: &Source, findings: &mut [Finding]) {
-    let planner = Planner::new(source);
+pub(super) fn only_accepted(planner: &Planner<'_>, findings: &mut [Finding]) {
     for finding in findings {
         if finding.plan.as_ref().is_some_and(|plan| !planner.accepts(&plan.goal)) {
             finding.drop_plan();
