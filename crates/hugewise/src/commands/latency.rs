@@ -36,7 +36,7 @@ fn typed_spec(args: &args::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::R
         kinds: or_usual(&args.pages, || usual.kinds),
         sizes: working_sets(args, room(snapshot)?.min(beside))?,
         patterns: args.pattern.clone(),
-        accesses: args.access.each(),
+        accesses: args.access.clone(),
         budget: args.budget,
         cpu: args.placement.cpu,
         node: args.placement.node,
