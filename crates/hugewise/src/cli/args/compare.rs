@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use compare::flip::Span;
 use compare::place::Place;
 use compare::technique::Technique;
 use compare::threads::Threads;
 use model::Bytes;
+use model::compare::{Method, Order, Verdict};
 
 /// Arguments of `hugewise compare`.
 #[derive(Args, Debug)]
@@ -52,8 +53,9 @@ pub struct Compare {
     /// THP, as --live does. `slices` keeps all arms alive, one running at a time, and restarts all after four slices of
     /// each. Both need metrics that grow; flip also accepts the time of --load. `auto` uses the first of flip, slices
     /// and runs that fits.
-    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
-    pub design: Design,
+    #[arg(long, default_value = "auto", value_parser = design)]
+    // Written so, the type is that of one value.
+    pub design: std::option::Option<Method>,
     /// Ignore differences below this
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "1%")]
     pub smallest_effect: f64,
@@ -78,8 +80,8 @@ pub struct Compare {
         hide_short_help = true
     )]
     pub warm_up: u32,
-    /// Choose the order within blocks
-    #[arg(long, value_enum, default_value = "mirrored", hide_short_help = true)]
+    /// Choose the order within blocks: mirrored (a random one, then its reverse) or random
+    #[arg(long, default_value = "mirrored", hide_short_help = true)]
     pub order: Order,
     /// Treat an arm as in effect from this coverage on
     ///
@@ -153,14 +155,8 @@ pub struct Compare {
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
     /// Exit with 1 on worse, inconclusive, not-in-effect, unknown
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "VERDICT,..",
-        hide_possible_values = true
-    )]
-    pub fail_if: Vec<FailIf>,
+    #[arg(long, value_delimiter = ',', value_name = "VERDICT,..", value_parser = bad_news)]
+    pub fail_if: Vec<Verdict>,
     /// Report the smallest difference that a comparison of this time can detect here
     ///
     /// The program is compared with itself: up to 36 blocks of three runs, within this time.
@@ -277,38 +273,22 @@ const LIVE_HAS_NO: [&str; 11] = [
     "ignore_failure",
 ];
 
-/// How arms take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Design {
-    /// The first that fits: flip (arms base and thp, metrics that grow or come from a load), slices (metrics with `{arm}` in
-    /// `from=`), else runs
-    Auto,
-    /// Start the program again for each run
-    Runs,
-    /// Keep all arms alive, one running at a time; restart them after four slices of each
-    Slices,
-    /// Start the program once; its memory alternates between base and huge pages
-    Flip,
+/// How arms take turns: none is `auto`, the first that fits.
+fn design(text: &str) -> Result<Option<Method>, String> {
+    match Method::named(text) {
+        None if text != "auto" => Err(format!("`{text}` is not a design (write auto, runs, slices or flip)")),
+        method => Ok(method),
+    }
 }
 
-/// Order of the arms within blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// A random order, then its reverse
-    Mirrored,
-    /// A new random order in every block
-    Random,
-}
-
-/// Verdicts that set the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailIf {
-    /// Some arm is worse than the reference
-    Worse,
-    /// Some verdict is inconclusive
-    Inconclusive,
-    /// Some arm is not in effect
-    NotInEffect,
-    /// Some verdict is unknown
-    Unknown,
+/// A verdict that sets the exit code.
+fn bad_news(text: &str) -> Result<Verdict, String> {
+    let bad = match text {
+        "worse" => Some(Verdict::Worse),
+        "inconclusive" => Some(Verdict::Inconclusive),
+        "not-in-effect" => Some(Verdict::NotInEffect),
+        "unknown" => Some(Verdict::Unknown),
+        _ => None,
+    };
+    bad.ok_or_else(|| format!("`{text}` is not worse, inconclusive, not-in-effect or unknown"))
 }

@@ -15,7 +15,7 @@ use compare::live::Server;
 use compare::metric::Asked;
 use compare::{ArmsFile, Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::{Input, Snapshot};
-use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
+use model::compare::{Compare, Ended, Forecast, Metric};
 
 use self::around::Around;
 use self::between::Typed;
@@ -23,8 +23,7 @@ use self::export::Export;
 use self::store::Store;
 use super::session::Session;
 use super::stop;
-use crate::cli::args::{self, FailIf};
-use crate::cli::values::word;
+use crate::cli::args;
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
 use crate::trusted::to_be_run;
@@ -154,17 +153,12 @@ fn clean_up(typed: &[Typed], ui: &Ui) {
 }
 
 fn outcome(args: &args::Compare, compared: &Compare) -> Outcome {
-    let is_bad = |verdict: Verdict| {
-        args.fail_if.iter().any(|fail_if| match fail_if {
-            FailIf::Worse => verdict == Verdict::Worse,
-            FailIf::Inconclusive => verdict == Verdict::Inconclusive,
-            FailIf::NotInEffect => verdict == Verdict::NotInEffect,
-            FailIf::Unknown => verdict == Verdict::Unknown,
-        })
-    };
     match compared.design.ended {
         Ended::Interrupted => Outcome::Interrupted,
-        _ => Outcome::Done.or_bad_news(compared.verdicts.iter().any(|judged| is_bad(judged.verdict))),
+        _ => {
+            let mut verdicts = compared.verdicts.iter().map(|judged| judged.verdict);
+            Outcome::Done.or_bad_news(verdicts.any(|verdict| args.fail_if.contains(&verdict)))
+        }
     }
 }
 
@@ -193,12 +187,8 @@ fn request(
         commands,
         places: args.place.clone(),
         technique: args.technique,
-        // `auto` is none of them.
-        design: Method::named(&word(&args.design)),
-        order: match args.order {
-            args::Order::Mirrored => Order::Mirrored,
-            args::Order::Random => Order::Random,
-        },
+        design: args.design,
+        order: args.order,
         runs: args.runs.or(args.what_can_be_seen.map(|_| PILOT)),
         budget: args.budget.or(args.what_can_be_seen),
         warm_up: args.warm_up,
