@@ -98,7 +98,9 @@ pub struct Compare {
     #[arg(long)]
     pub no_pool: bool,
     /// Compare base and thp in place, in a process that already runs
-    #[arg(long, value_name = "PID", conflicts_with_all = LIVE_HAS_NO)]
+    #[arg(long, value_name = "PID",
+          // What starts or changes a program.
+          conflicts_with_all = ["design", "command", "workload", "arms_file", "place", "technique", "pool", "no_pool", "ready", "stop", "ignore_failure"])]
     pub live: Option<u32>,
     /// Set the length of a slice [default: 500ms, in one process 2s]
     ///
@@ -180,7 +182,9 @@ pub struct Compare {
     ///
     /// Each is one word of the shell, in quotes: 'sort -n big' 'sort -n --parallel=1 big'. Their runs alternate. The
     /// result also has the pages, CPUs and memory of each.
-    #[arg(value_name = "SHELL COMMAND", conflicts_with_all = COMMANDS_HAVE_NO)]
+    #[arg(value_name = "SHELL COMMAND",
+          // What is about one program.
+          conflicts_with_all = ["arms", "arms_file", "technique", "least_coverage", "pool", "no_pool", "live", "slice", "threads", "range", "load", "ready", "workload", "command"])]
     pub commands: Vec<String>,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -240,39 +244,6 @@ pub struct Between {
     pub export_json: Option<PathBuf>,
 }
 
-/// Options about one program, and so conflict with commands that are compared with each other.
-const COMMANDS_HAVE_NO: [&str; 14] = [
-    "arms",
-    "arms_file",
-    "technique",
-    "least_coverage",
-    "pool",
-    "no_pool",
-    "live",
-    "slice",
-    "threads",
-    "range",
-    "load",
-    "ready",
-    "workload",
-    "command",
-];
-
-/// Options that start or change a program, and so conflict with --live.
-const LIVE_HAS_NO: [&str; 11] = [
-    "design",
-    "command",
-    "workload",
-    "arms_file",
-    "place",
-    "technique",
-    "pool",
-    "no_pool",
-    "ready",
-    "stop",
-    "ignore_failure",
-];
-
 /// How arms take turns: none is `auto`, the first that fits.
 fn design(text: &str) -> Result<Option<Method>, String> {
     match Method::named(text) {
@@ -283,12 +254,7 @@ fn design(text: &str) -> Result<Option<Method>, String> {
 
 /// A verdict that sets the exit code.
 fn bad_news(text: &str) -> Result<Verdict, String> {
-    let bad = match text {
-        "worse" => Some(Verdict::Worse),
-        "inconclusive" => Some(Verdict::Inconclusive),
-        "not-in-effect" => Some(Verdict::NotInEffect),
-        "unknown" => Some(Verdict::Unknown),
-        _ => None,
-    };
+    let verdict = Verdict::named(&text.replace('-', " "));
+    let bad = verdict.filter(|verdict| !matches!(verdict, Verdict::Better | Verdict::NoDifference));
     bad.ok_or_else(|| format!("`{text}` is not worse, inconclusive, not-in-effect or unknown"))
 }
