@@ -300,9 +300,8 @@ impl Tlb {
         Some(Warning::new(
             "tlb-disagreement",
             format!(
-                "{} pages, level {}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",
-                known.kind,
-                known.level,
+                "{}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",
+                level.place(),
                 ways(level.ways),
                 known.source,
                 known.entries,
