@@ -58,10 +58,10 @@ pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError>
     const POOL: &str = "SIZE=PAGES, node, group, mount";
     const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
     const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk, code-cache";
-    if let Some((kind, server)) = Kind::of_server(words.kind()) {
+    if let Some((kind, server)) = Kind::of_server(&words.kind) {
         return Ok((Want::Database(database(words, kind, server)?), server.keys));
     }
-    Ok(match words.kind() {
+    Ok(match words.kind.as_str() {
         "pool" => (Want::Pool(pool(words)?), POOL),
         "thp" => (Want::Thp(thp(words)?), THP),
         "jvm" | "java" => (Want::Jvm(jvm(words)?), JVM),
@@ -158,7 +158,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
 fn database(words: &mut Words, kind: Kind, server: &Server) -> Result<DatabaseGoal, GoalError> {
     Ok(DatabaseGoal {
         kind,
-        is_mariadb: words.kind() == "mariadb",
+        is_mariadb: words.kind == "mariadb",
         file: words.needed("file", names::path, PATH)?,
         page: words.checked("pages", names::page, PAGE)?,
         user: words

@@ -116,7 +116,7 @@ impl Goal {
     }
 
     fn of(mut words: Words) -> Result<Self, GoalError> {
-        let first = match words.kind() {
+        let first = match words.kind.as_str() {
             word if Kind::of_server(word).is_some() => "file",
             "vm" => "memory",
             "thp" => "enabled",

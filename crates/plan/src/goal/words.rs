@@ -12,7 +12,7 @@ const LONGEST: usize = 400;
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     place: String,
-    kind: String,
+    pub(super) kind: String,
     pairs: Vec<(String, String)>,
 }
 
@@ -76,10 +76,6 @@ impl Words {
         }
         self.pairs.push((key, value));
         Ok(())
-    }
-
-    pub(super) fn kind(&self) -> &str {
-        &self.kind
     }
 
     /// The goal as one can type it.
