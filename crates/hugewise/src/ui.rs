@@ -60,8 +60,10 @@ pub struct Ui {
     file: Option<(PathBuf, Target)>,
     quiet: bool,
     color: bool,
-    is_watch: bool,
-    is_gone: bool,
+    /// Do results follow each other: in place on a terminal, one after the other elsewhere?
+    pub is_watch: bool,
+    /// Has the reader of standard output gone away?
+    pub is_gone: bool,
     /// Is a setting not as it was, or not certain to be?
     is_changed: Cell<bool>,
 }
@@ -123,16 +125,6 @@ impl Ui {
         let written = written.and_then(|()| Ok(out.flush()?));
         self.is_gone = out.is_gone;
         if out.is_gone { Ok(()) } else { written }
-    }
-
-    /// From here on results follow each other: in place on a terminal, one after the other elsewhere.
-    pub fn watch(&mut self) {
-        self.is_watch = true;
-    }
-
-    /// Has the reader of standard output gone away?
-    pub fn is_gone(&self) -> bool {
-        self.is_gone
     }
 
     /// Does the result go to a file that was named?

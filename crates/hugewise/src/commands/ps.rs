@@ -38,11 +38,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
     let is_series = session.form::<ProcessList>()?.is_series();
     stop::on_signals()?;
-    if !is_series {
-        session.ui.watch();
-    }
+    session.ui.is_watch = !is_series;
     let mut turn = 0;
-    while !stop::is_asked() && !session.ui.is_gone() {
+    while !stop::is_asked() && !session.ui.is_gone {
         let began = Instant::now();
         stop::while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
