@@ -49,14 +49,6 @@ impl PageKind {
         }
     }
 
-    /// Are these pages that THP gives?
-    pub fn is_transparent(self) -> bool {
-        match self {
-            Self::Thp | Self::Mthp(_) => true,
-            Self::Base | Self::Hugetlb(_) => false,
-        }
-    }
-
     /// Is this anything larger than base pages?
     pub fn is_large(self) -> bool {
         self != Self::Base
