@@ -15,9 +15,10 @@ use programs::size::postgres::Origin;
 use programs::{auto_conf, running_server};
 use rustix::fs::OFlags;
 
+use process::Done;
 use process::rights::{ShutIn, User};
 
-use crate::helper::{self, Ended};
+use crate::helper;
 use host::writers::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
@@ -124,18 +125,19 @@ impl Server {
             environment: vec![("LC_ALL".into(), "C".into())],
             accounts: None,
         };
-        let ended = helper::run(&self.program, &arguments, &shut_in, TIMEOUT)?;
-        let pages = ended.stdout.trim().parse().ok().filter(|_| ended.status.success());
-        pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&ended)))
+        let done = helper::run(&self.program, &arguments, &shut_in, TIMEOUT)?;
+        let pages = done.outputs.output().trim().parse().ok();
+        let pages = pages.filter(|_| done.ended.status.success());
+        pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&done)))
     }
 }
 
 /// The line that says why it ended, or else the first.
-fn complaint(ended: &Ended) -> String {
+fn complaint(done: &Done) -> String {
     let is_why = |line: &&str| ["FATAL:", "PANIC:", "ERROR:"].iter().any(|word| line.contains(word));
-    let first = ended.stderr.lines().next();
-    let line = ended.stderr.lines().find(is_why).or(first);
-    line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
+    let errors = done.outputs.errors();
+    let line = errors.lines().find(is_why).or(errors.lines().next());
+    line.map_or_else(|| done.ended.status.to_string(), |line| line.trim().to_owned())
 }
 
 /// The user that the program may run as. The owner of the file or its directory chooses the libraries that are loaded, so that must be one
