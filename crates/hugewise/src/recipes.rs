@@ -20,7 +20,7 @@ use process::rights::{ShutIn, User};
 use self::build::{CarriedFile, build};
 use self::own::Own;
 use self::recipe::{Recipe, Selection};
-pub(crate) use self::search::Need;
+pub(crate) use self::search::{Need, folders};
 use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
 
