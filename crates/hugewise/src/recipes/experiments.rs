@@ -167,15 +167,11 @@ fn is_named(planned: &Planned, asked: &str) -> bool {
 impl Entry {
     /// All combinations of its rows; one without values if it has none.
     fn rows(&self) -> Vec<Row> {
+        let both = |before: &Row, row: &Row| before.clone().into_iter().chain(row.clone()).collect::<Row>();
         let mut all = vec![Row::new()];
         for rows in &self.each {
-            let with = |before: &Row| {
-                let joined = rows.iter().map(|row| before.iter().chain(row));
-                joined
-                    .map(|both| both.map(|(name, value)| (name.clone(), value.clone())).collect())
-                    .collect()
-            };
-            all = all.iter().flat_map(|before| -> Vec<Row> { with(before) }).collect();
+            let with = |before: &Row| rows.iter().map(|row| both(before, row)).collect::<Vec<Row>>();
+            all = all.iter().flat_map(with).collect();
         }
         all
     }
