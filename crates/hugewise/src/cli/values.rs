@@ -43,19 +43,12 @@ pub fn percent(text: &str) -> Result<f64, String> {
     value.map(|value| value / 100.0).ok_or_else(fail)
 }
 
-/// A time such as `30s`, `1.5s`, `500ms` or `2m`.
+/// A time such as `30s`, `1.5s`, `500ms`, `2m` or `1h30m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let fail = || format!("`{text}` is not a time (write a number and a unit, such as 30s, 500ms or 2m)");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        _ => return Err(fail()),
-    };
-    let value: f64 = digits.parse().map_err(|_| fail())?;
-    let time = Duration::try_from_secs_f64(value * unit).map_err(|_| fail())?;
-    if time.is_zero() { Err(fail()) } else { Ok(time) }
+    let time = text.parse::<jiff::SignedDuration>().ok();
+    let time = time.and_then(|time| Duration::try_from(time).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("`{text}` is not a time (write a number and a unit, such as 30s, 500ms or 2m)"))
 }
 
 #[cfg(test)]
