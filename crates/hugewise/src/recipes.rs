@@ -49,8 +49,6 @@ enum Files {
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) task: Task,
-    /// What must be said of its numbers.
-    pub(crate) notice: Option<String>,
     scratch: Option<Scratch>,
 }
 
@@ -171,11 +169,7 @@ impl Chosen {
             }
             None => recipe.task(folder, place, None)?,
         };
-        Ok(Workload {
-            task,
-            notice: recipe.notice.clone(),
-            scratch,
-        })
+        Ok(Workload { task, scratch })
     }
 }
 

@@ -226,7 +226,7 @@ fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload>
     // From here on there is a directory to remove.
     stop::on_signals()?;
     let workload = chosen.set_up(&folder)?;
-    workload.notice.iter().for_each(|notice| ui.say(notice));
+    chosen.notice().iter().for_each(|notice| ui.say(notice));
     Ok(workload)
 }
 

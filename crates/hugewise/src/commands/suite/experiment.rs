@@ -76,7 +76,8 @@ impl Bench<'_> {
             return Ok(Outcome::Lacking(lacking));
         }
         let workload = planned.chosen.set_up(&planned.chosen.build()?)?;
-        workload.notice.iter().for_each(|notice| self.session.ui.say(notice));
+        let notice = planned.chosen.notice();
+        notice.iter().for_each(|notice| self.session.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
         let around = Around::new(&self.session.ui);
         let began = Instant::now();
