@@ -127,12 +127,10 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
 pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
-        Some("always") => thp::restrict(
-            drafts,
-            "enabled",
-            "madvise",
-            "Redis forks to save: each first write then copies a whole page",
-        )?,
+        Some("always") => {
+            let why = "Redis forks to save: each first write then copies a whole page";
+            thp::restrict(drafts, "enabled", "madvise", why)?;
+        }
         _ => drafts.note(
             "Redis does not use hugetlb pages, and THP is not enabled for all memory here: \
              nothing to set",

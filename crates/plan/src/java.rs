@@ -95,17 +95,13 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
         _ => "madvise",
     };
     let is_set = policy.is_some_and(|choice| choice.chosen == wanted);
-    match is_set && thp::overruled(drafts, "enabled", wanted).is_none() {
+    let why = "the JVM advises its memory with madvise; no other memory gets huge pages";
+    match is_set && thp::overruled(drafts, "enabled", wanted, &[]).is_none() {
         true => drafts.note(
             "THP is allowed already: with -XX:+UseTransparentHugePages the JVM advises \
              its memory with madvise",
         ),
-        false => thp::set(
-            drafts,
-            "enabled",
-            wanted,
-            "the JVM advises its memory with madvise; no other memory gets huge pages",
-        )?,
+        false => thp::set(drafts, "enabled", wanted, why)?,
     }
     if jvm.collector == Some(Collector::Z) {
         thp::set(drafts, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;

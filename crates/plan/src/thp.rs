@@ -20,7 +20,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
         one(drafts, name, value, "as the goal says")?;
     }
     for (name, value) in &thp.settings {
-        follow(drafts, overruled(drafts, name, value))?;
+        follow(drafts, name, value, &[])?;
     }
     Ok(())
 }
@@ -28,35 +28,27 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
 /// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect.
 pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
     one(drafts, name, value, why)?;
-    follow(drafts, overruled(drafts, name, value))
+    follow(drafts, name, value, &[])
 }
 
 /// The same of a value that is to keep THP away: a size that is off stays so.
 pub(super) fn restrict(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
     one(drafts, name, value, why)?;
-    follow(
-        drafts,
-        overruled(drafts, name, value).filter(|own| own.chosen != "never"),
-    )
+    follow(drafts, name, value, &["never"])
 }
 
-fn follow(drafts: &mut Drafts<'_>, own: Option<Overruling>) -> Result<(), String> {
-    match own {
-        Some(own) => one(drafts, &own.name, "inherit", OVERRULED),
+fn follow(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str]) -> Result<(), String> {
+    match overruled(drafts, name, value, fine) {
+        Some(own) => one(drafts, &own, "inherit", OVERRULED),
         None => Ok(()),
     }
 }
 
-/// A switch of a size that does not follow the general one.
-pub(super) struct Overruling {
-    name: String,
-    chosen: String,
-}
-
 const OVERRULED: &str = "this size has a policy of its own, as after thp_anon= or thp_shmem= on the boot command line, and does not follow the general one";
 
-/// The switch of the PMD size, where it has another value than the general one is to have, and does not follow it, nor a goal sets it.
-pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<Overruling> {
+/// The switch of the PMD size, where it has another value than the general one is to have, or than those that are fine, and does not follow it, nor a
+/// goal sets it.
+pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str, fine: &[&str]) -> Option<String> {
     let thp = drafts.host.snapshot.thp.known()?;
     let of_pmd = thp.size(*thp.pmd_size.known()?)?;
     let own = match (name, value) {
@@ -66,10 +58,10 @@ pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<
         ("shmem_enabled", _) => &of_pmd.shmem_enabled,
         _ => return None,
     };
-    let chosen = own.known()?.chosen.clone();
+    let chosen = own.known()?.chosen.as_str();
     let name = format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10);
-    let is_own = chosen != "inherit" && chosen != value && !drafts.has(&format!("{THP}/{name}"));
-    is_own.then_some(Overruling { name, chosen })
+    let is_fine = chosen == "inherit" || chosen == value || fine.contains(&chosen);
+    (!is_fine && !drafts.has(&format!("{THP}/{name}"))).then_some(name)
 }
 
 fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
