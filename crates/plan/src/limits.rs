@@ -33,16 +33,11 @@ pub(super) fn shared(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(),
 
 /// kernel.shmmax and kernel.shmall, raised if they are too small and never lowered.
 fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
-    let base = drafts.host.snapshot.base_page();
     let largest = drafts.host.installed().unwrap_or(bytes).max(bytes);
-    let why = |wanted: Bytes| {
-        format!(
-            "one segment holds all of it: {} B at least; set to all of memory, {} B",
-            bytes.0, wanted.0
-        )
-    };
-    raise(drafts, "kernel.shmmax", bytes.0, largest.0, &why(largest));
-    let base = match base {
+    let (least, all) = (bytes.0, largest.0);
+    let why = format!("one segment holds all of it: {least} B at least; set to all of memory, {all} B");
+    raise(drafts, "kernel.shmmax", least, all, &why);
+    let base = match drafts.host.snapshot.base_page() {
         Reading::Known(base) => base,
         Reading::Unread(why) => {
             return drafts.note(format!(
@@ -52,13 +47,8 @@ fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
         }
     };
     let (least, pages) = (bytes.0.div_ceil(base.0), largest.0.div_ceil(base.0));
-    raise(
-        drafts,
-        "kernel.shmall",
-        least,
-        pages,
-        &format!("all segments together, in pages of {}", base.exact()),
-    );
+    let why = format!("all segments together, in pages of {}", base.exact());
+    raise(drafts, "kernel.shmall", least, pages, &why);
 }
 
 fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str) {
