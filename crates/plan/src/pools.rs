@@ -272,13 +272,9 @@ pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str
     if own.is_configured_whole() || drafts.host.config.is_sysctl_unread {
         let how = own.keep_setting(name, value);
         let draft = Draft::instruction(Layer::Persistence, "sysctl", "this host", how);
-        let cause = match own {
-            Distribution::NixOs => "of two files of sysctl.d the one of NixOS may come last",
-            _ => "nothing here reads files of sysctl.d at boot",
-        };
-        let draft = match own {
-            Distribution::NixOs => draft,
-            _ => draft.reboot(),
+        let (draft, cause) = match own {
+            Distribution::NixOs => (draft, "of two files of sysctl.d the one of NixOS may come last"),
+            _ => (draft.reboot(), "nothing here reads files of sysctl.d at boot"),
         };
         drafts.add(draft, format!("{cause}; {why}"), "sysctl.d(5)");
         return;
