@@ -16,17 +16,17 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, placement: &PlacementGoal) -> Resul
     }
     let cpus = cpus(drafts, placement)?;
     let service = &placement.service;
-    let key = match placement.by {
-        PlacedBy::Affinity => "CPUAffinity",
-        PlacedBy::Cpuset => "AllowedCPUs",
-    };
-    if placement.by == PlacedBy::Cpuset && drafts.host.snapshot.cgroup.version.known() != Some(&CgroupVersion::V2) {
-        let why = "AllowedCPUs= needs cgroups of version 2 (write by=affinity)";
-        return Err(why.into());
-    }
-    let why = match placement.by {
-        PlacedBy::Affinity => "its processes start on these CPUs; they may change that themselves",
-        PlacedBy::Cpuset => "none of its processes can leave these CPUs (systemd 244 and later)",
+    let has_cpusets = drafts.host.snapshot.cgroup.version.known() == Some(&CgroupVersion::V2);
+    let (key, why) = match placement.by {
+        PlacedBy::Affinity => (
+            "CPUAffinity",
+            "its processes start on these CPUs; they may change that themselves",
+        ),
+        PlacedBy::Cpuset if has_cpusets => (
+            "AllowedCPUs",
+            "none of its processes can leave these CPUs (systemd 244 and later)",
+        ),
+        PlacedBy::Cpuset => return Err("AllowedCPUs= needs cgroups of version 2 (write by=affinity)".to_owned()),
     };
     drop_in(drafts, service, &format!("{key}={cpus}"), why);
     if let Some(node) = placement.memory {
