@@ -44,20 +44,17 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
         let line = format!("{name} = {value}");
         let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
         let is_overridden = overriding.lines().any(is_it);
-        let draft = match is_overridden {
-            true => Draft::instruction(
-                Layer::Application,
-                "postgresql-auto-conf",
-                "the server, in psql as a superuser",
-                format!("ALTER SYSTEM SET {name} = '{value}';"),
-            ),
-            false => drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
-                with_line(text, &line, is_it)
-            }),
-        };
-        let why = match is_overridden {
-            true => format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only"),
-            false => format!("`{line}`: with `try` the server silently uses base pages when the pool is too small"),
+        let (draft, why) = if is_overridden {
+            let text = format!("ALTER SYSTEM SET {name} = '{value}';");
+            let on = "the server, in psql as a superuser";
+            let draft = Draft::instruction(Layer::Application, "postgresql-auto-conf", on, text);
+            let why = format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only");
+            (draft, why)
+        } else {
+            let with = |text: &str| with_line(text, &line, is_it);
+            let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, with);
+            let why = format!("`{line}`: with `try` the server silently uses base pages when the pool is too small");
+            (draft, why)
         };
         let source = "PostgreSQL documentation, huge_pages";
         drafts.add(draft.restart(restart(database)), why, source);
