@@ -126,7 +126,8 @@ pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     match policy.map(|choice| choice.chosen.as_str()) {
         Some("always") => {
             let why = "Redis forks to save: each first write then copies a whole page";
-            thp::restrict(drafts, "enabled", "madvise", why)?;
+            // A size that is off stays so.
+            thp::set(drafts, "enabled", "madvise", &["never"], why)?;
         }
         _ => drafts.note(
             "Redis does not use hugetlb pages, and THP is not enabled for all memory here: \

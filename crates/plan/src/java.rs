@@ -101,10 +101,10 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
             "THP is allowed already: with -XX:+UseTransparentHugePages the JVM advises \
              its memory with madvise",
         ),
-        false => thp::set(drafts, "enabled", wanted, why)?,
+        false => thp::set(drafts, "enabled", wanted, &[], why)?,
     }
     if jvm.collector == Some(Collector::Z) {
-        thp::set(drafts, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
+        thp::set(drafts, "shmem_enabled", "advise", &[], "ZGC's heap is shared memory")?;
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
     Ok(())

@@ -25,16 +25,11 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
     Ok(())
 }
 
-/// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect.
-pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
+/// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect: a switch of a size that says
+/// none of what is fine.
+pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str], why: &str) -> Result<(), String> {
     one(drafts, name, value, why)?;
-    follow(drafts, name, value, &[])
-}
-
-/// The same of a value that is to keep THP away: a size that is off stays so.
-pub(super) fn restrict(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
-    one(drafts, name, value, why)?;
-    follow(drafts, name, value, &["never"])
+    follow(drafts, name, value, fine)
 }
 
 fn follow(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str]) -> Result<(), String> {
