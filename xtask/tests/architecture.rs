@@ -323,7 +323,7 @@ fn what_was_done_decides_the_exit_code() {
     for file in by_deed {
         let text = std::fs::read_to_string(root().join("crates").join(&file)).expect("a source file");
         assert!(
-            ![".give(", ".give_about(", ".give_here(", ".give_with("]
+            ![".give(", ".give_about(", ".give_here("]
                 .iter()
                 .any(|by| text.contains(by)),
             "{file}"

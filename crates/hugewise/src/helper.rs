@@ -6,11 +6,10 @@ mod tests;
 use std::ffi::OsString;
 use std::iter::once;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use process::rights::ShutIn;
-use process::{Attention, Order, Process, Step, WaitError};
+use process::{Attention, Done, Order, Process, Step, WaitError};
 
 use crate::commands::is_stop_asked;
 
@@ -21,25 +20,12 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 /// How long a killed program may take to be gone; one that waits for a dead disk never is.
 const GONE_WITHIN: Duration = Duration::from_millis(500);
 
-/// What it printed, and how it ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
 /// Runs a program to its end, with nothing of this process but what it is shut in with. After the timeout it is killed, with all that
 /// it started.
 ///
 /// # Errors
 /// In words: it cannot be started, takes too long, prints too much, or the user had enough.
-pub(crate) fn run(
-    program: &Path,
-    arguments: &[OsString],
-    shut_in: &ShutIn,
-    timeout: Duration,
-) -> Result<Ended, String> {
+pub(crate) fn run(program: &Path, arguments: &[OsString], shut_in: &ShutIn, timeout: Duration) -> Result<Done, String> {
     let named = |why: String| format!("{}: {why}", program.display());
     // A signal must end what is started here.
     crate::commands::watch_signals().map_err(|error| named(format!("{error:#}")))?;
@@ -57,21 +43,14 @@ pub(crate) fn run(
 }
 
 /// How it ended, or why it was not waited for.
-fn ended(mut process: Process, timeout: Duration) -> Result<Ended, String> {
+fn ended(mut process: Process, timeout: Duration) -> Result<Done, String> {
     let began = Instant::now();
     let why = loop {
         match process.rest(POLL_PERIOD, &is_stop_asked) {
             _ if process.outputs.written() > LONGEST => {
                 break format!("it printed more than {} KiB, so it was ended", LONGEST >> 10);
             }
-            Ok(true) => {
-                let done = process.end().map_err(|error| error.to_string())?;
-                return Ok(Ended {
-                    status: done.ended.status,
-                    stdout: done.outputs.output(),
-                    stderr: done.outputs.errors(),
-                });
-            }
+            Ok(true) => return process.end().map_err(|error| error.to_string()),
             Ok(false) if began.elapsed() < timeout => {}
             Ok(false) => break format!("no answer within {timeout:?}, so it was ended"),
             Err(WaitError::Interrupted) => break "interrupted".to_owned(),

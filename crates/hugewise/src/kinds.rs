@@ -24,7 +24,7 @@ use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, Re
 use crate::show::{CHARTS, FINDINGS, Format, PLANS, Shape, TABLES, reads, schema};
 
 /// What is done with a result of whichever kind.
-pub(crate) trait WithResult {
+pub trait WithResult {
     type Outcome;
     /// Does it with a result of this kind.
     fn with<T: Shape>(self) -> Self::Outcome;
@@ -47,7 +47,7 @@ macro_rules! kinds {
         }
 
         /// Does it with the kind of result that a schema names, if it is known.
-        pub(crate) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outcome> {
+        pub fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outcome> {
             $(if reads::<$kind>(schema) {
                 return Some(with.with::<$kind>());
             })+

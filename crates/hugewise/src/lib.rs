@@ -7,7 +7,8 @@ pub mod commands;
 mod diff;
 mod files;
 mod helper;
-mod kinds;
+#[doc(hidden)]
+pub mod kinds;
 mod recipes;
 pub mod render;
 pub mod results;

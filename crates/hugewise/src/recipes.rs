@@ -20,7 +20,7 @@ use process::rights::{ShutIn, User};
 use self::build::{CarriedFile, build};
 use self::own::Own;
 use self::recipe::{Recipe, Selection};
-pub(crate) use self::search::Need;
+pub(crate) use self::search::{Need, folders};
 use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
 
@@ -49,8 +49,6 @@ enum Files {
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) task: Task,
-    /// What must be said of its numbers.
-    pub(crate) notice: Option<String>,
     scratch: Option<Scratch>,
 }
 
@@ -171,11 +169,7 @@ impl Chosen {
             }
             None => recipe.task(folder, place, None)?,
         };
-        Ok(Workload {
-            task,
-            notice: recipe.notice.clone(),
-            scratch,
-        })
+        Ok(Workload { task, scratch })
     }
 }
 
@@ -200,22 +194,18 @@ fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
 impl Workload {
     /// The logs of garbage collectors that its runs of an arm have left so far.
     pub(crate) fn gc_logs(&self, arm: &str) -> Vec<String> {
-        let user = self.scratch.as_ref().and_then(|scratch| scratch.user);
-        let text = |path: PathBuf| match user {
-            Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
-            None => Input::Metrics.text(&path).ok(),
+        let Some(scratch) = &self.scratch else {
+            return Vec::new();
         };
-        self.gc_log_files(arm).into_iter().filter_map(text).collect()
-    }
-
-    fn gc_log_files(&self, arm: &str) -> Vec<PathBuf> {
         let beginning = format!("gc-{arm}-");
-        let scratch = self.scratch.as_ref();
-        let entries = scratch.and_then(|scratch| std::fs::read_dir(&scratch.path).ok());
-        let files = entries.into_iter().flatten().flatten();
+        let files = std::fs::read_dir(&scratch.path).into_iter().flatten().flatten();
         let logs = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning));
         let mut logs: Vec<PathBuf> = logs.map(|entry| entry.path()).collect();
         logs.sort();
-        logs
+        let text = |path: PathBuf| match scratch.user {
+            Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
+            None => Input::Metrics.text(&path).ok(),
+        };
+        logs.into_iter().filter_map(text).collect()
     }
 }

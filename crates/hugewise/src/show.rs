@@ -11,7 +11,6 @@ use schemars::{Schema, schema_for};
 
 use crate::cli::args::Global;
 use draw::{Content, Figure, Layout, Lines, Look, Sheet, ToJson, layout, picture, provenance, safe};
-pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
 pub use format::{CHARTS, FINDINGS, Format, PLANS, TABLES};
 pub use shape::{Shape, Show};

@@ -7,22 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use host::writers::changed_only_by;
 
-/// What a directory of this user's is for (XDG base directories).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// What can be made again.
-    Cache,
-    /// What a later run may need.
-    State,
-}
-
-impl Use {
-    /// The variable that names its parent, and that below the home directory.
-    fn places(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Cache => ("XDG_CACHE_HOME", ".cache"),
-            Self::State => ("XDG_STATE_HOME", ".local/state"),
-        }
+model::table! {
+    /// What a directory of this user's is for (XDG base directories), with the variable that names its parent, and that below the home directory.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Use: (&'static str, &'static str) {
+        /// What can be made again.
+        Cache = ("XDG_CACHE_HOME", ".cache"),
+        /// What a later run may need.
+        State = ("XDG_STATE_HOME", ".local/state"),
     }
 }
 
@@ -36,11 +28,11 @@ pub(crate) fn own_directory(what: Use) -> anyhow::Result<PathBuf> {
         let path = std::env::var_os(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
-    directory(what, given(what.places().0), given("HOME"))
+    directory(what, given(what.row().0), given("HOME"))
 }
 
 fn directory(what: Use, named: Option<PathBuf>, home: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let (variable, below) = what.places();
+    let (variable, below) = what.row();
     let Some(base) = named.or_else(|| home.map(|home| home.join(below))) else {
         bail!("neither {variable} nor HOME names a directory (set one of them, as in HOME=/root)");
     };

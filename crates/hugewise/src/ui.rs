@@ -60,8 +60,10 @@ pub struct Ui {
     file: Option<(PathBuf, Target)>,
     quiet: bool,
     color: bool,
-    is_watch: bool,
-    is_gone: bool,
+    /// Do results follow each other: in place on a terminal, one after the other elsewhere?
+    pub is_watch: bool,
+    /// Has the reader of standard output gone away?
+    pub is_gone: bool,
     /// Is a setting not as it was, or not certain to be?
     is_changed: Cell<bool>,
 }
@@ -100,24 +102,11 @@ impl Ui {
 
     /// Writes a result where it belongs. A reader that went away is no error.
     pub fn result(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let Some((path, target)) = &mut self.file else {
-            let mut out = io::stdout().lock();
-            let frame = if self.is_watch { frame(bytes) } else { bytes.to_vec() };
-            let written = stdout_is_open().and_then(|()| out.write_all(&frame).and_then(|()| out.flush()));
-            self.is_gone = is_gone(&written);
-            return ignore_gone(written).context("standard output");
-        };
-        ignore_gone(target.put(bytes, Existing::Replace).map(drop))
-            .with_context(|| format!("--output {}", path.display()))
+        self.result_by(&mut |out| Ok(out.write_all(bytes)?))
     }
 
     /// The same of a result that writes itself, piece by piece. It is written to memory first where it has to be shown at once.
     pub fn result_by(&mut self, write: Writing<'_>) -> anyhow::Result<()> {
-        if self.is_watch {
-            let mut bytes = Vec::new();
-            write(&mut bytes)?;
-            return self.result(&bytes);
-        }
         if let Some((path, target)) = &mut self.file {
             return put_by(target, write).with_context(|| format!("--output {}", path.display()));
         }
@@ -126,19 +115,16 @@ impl Ui {
             out: io::BufWriter::with_capacity(BUFFER, io::stdout().lock()),
             is_gone: false,
         };
-        let written = write(&mut out).and_then(|()| out.flush().context("standard output"));
+        let written = match self.is_watch {
+            true => {
+                let mut bytes = Vec::new();
+                write(&mut bytes).and_then(|()| Ok(out.write_all(&frame(&bytes))?))
+            }
+            false => write(&mut out),
+        };
+        let written = written.and_then(|()| Ok(out.flush()?));
         self.is_gone = out.is_gone;
         if out.is_gone { Ok(()) } else { written }
-    }
-
-    /// From here on results follow each other: in place on a terminal, one after the other elsewhere.
-    pub fn watch(&mut self) {
-        self.is_watch = true;
-    }
-
-    /// Has the reader of standard output gone away?
-    pub fn is_gone(&self) -> bool {
-        self.is_gone
     }
 
     /// Does the result go to a file that was named?
@@ -225,9 +211,10 @@ struct Leaving {
 }
 
 impl Leaving {
+    /// Names standard output where it fails.
     fn noted<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
         self.is_gone |= is_gone(&written);
-        written
+        written.map_err(|error| io::Error::new(error.kind(), format!("standard output: {error}")))
     }
 }
 

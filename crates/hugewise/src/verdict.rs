@@ -7,14 +7,12 @@ use host::snapshot::Pool;
 use model::headline::{Headline, PairedGain, Percent, Shows, WORTH};
 use model::tlb::Tlb;
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolPages, Saved, Saving, User, Verdict};
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, PageKind};
 
 use crate::results::ps::ProcessRow;
-use crate::results::{ProcessList, Totals};
-pub(crate) use grounds::{Grounds, Server};
+use crate::results::{Doctor, ProcessList, Totals};
 use scattered::Scattered;
 
-mod grounds;
 mod next;
 mod scattered;
 
@@ -25,6 +23,29 @@ const MOST_USERS: usize = 3;
 const ENOUGH: f64 = 2.0;
 /// With fewer draws than this an interval is wide because of their number.
 const FEW: u32 = 4;
+
+/// What a verdict rests on.
+pub(crate) struct Grounds<'a> {
+    /// The measurement, or why there is none.
+    pub headline: Result<&'a Headline, &'a str>,
+    pub tlb: Option<&'a Tlb>,
+    pub snapshot: &'a Snapshot,
+    pub processes: Option<&'a ProcessList>,
+    pub doctor: Option<&'a Doctor>,
+    /// Programs that run here and have huge page settings of their own, the largest first.
+    pub servers: &'a [Server],
+    /// What a captured machine is read from; none of this machine.
+    pub root: Option<&'a str>,
+}
+
+/// A program that has huge page settings of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// As `explain` takes it.
+    pub name: String,
+    pub pid: u32,
+    pub runs_machines: bool,
+}
 
 /// The verdict, without its sentences.
 pub(crate) fn verdict(grounds: &Grounds<'_>) -> Verdict {
@@ -176,13 +197,10 @@ fn more(saved: Percent) -> Interval {
 }
 
 fn limits(snapshot: &Snapshot, totals: Option<&Totals>) -> Limits {
-    let thp = match &snapshot.thp {
-        Reading::Known(thp) => thp.enabled.clone().map(|choice| choice.chosen),
-        Reading::Unread(why) => Reading::Unread(why.clone()),
-    };
+    let enabled = snapshot.thp.as_ref().and_then(|thp| thp.enabled.clone().into_result());
     let pools = snapshot.pools.as_ref();
     Limits {
-        thp,
+        thp: enabled.map(|choice| choice.chosen),
         pools: pools.map(|pools| pools.iter().map(pool_pages).collect()),
         coverage: totals.and_then(coverage),
     }

@@ -57,7 +57,7 @@ fn parameters_make_commands_and_a_word_alone_is_refused_with_what_to_write() {
     let arms = valid(&ended.out)["data"]["arms"].as_array().map(Vec::len);
     assert_eq!((ended.code, arms), (Some(0), Some(3)), "{}", ended.err);
     assert!(refused(&["compare", "sleep 1"]).contains("hugewise compare -- sleep 1"));
-    assert!(refused(&["compare", "-N", "true 'x", "true"]).contains("quote ' is not closed"));
+    assert!(refused(&["compare", "-N", "true 'x", "true"]).contains("quote is not closed"));
 }
 
 #[test]

@@ -41,5 +41,5 @@ fn what_cannot_be_measured_is_refused_by_its_flag() {
             .for_each(|part| assert!(err.contains(part), "{flags:?}: {err}"));
     }
     let err = refused(&["measure", "migration", "--pages", "hugetlb-2M"]);
-    assert!(err.contains("write base or thp"), "{err}");
+    assert!(err.contains("base, thp"), "{err}");
 }

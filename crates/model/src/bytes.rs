@@ -43,6 +43,11 @@ impl Bytes {
         self.0 as usize
     }
 
+    /// Is it a size that pages have: a power of two, and 4 KiB at least?
+    pub const fn is_page(self) -> bool {
+        self.0 >= 4096 && self.0.is_power_of_two()
+    }
+
     /// The name kernels and tools give a page of this size, exact or else in bytes: `64K`, `2M`, `1G`.
     pub fn exact(self) -> String {
         for (unit, size) in UNITS {

@@ -115,14 +115,9 @@ impl Finding {
 }
 
 impl Diagnosis {
-    /// The worst severity found.
-    pub fn worst(&self) -> Option<Severity> {
-        self.findings.iter().map(|finding| finding.severity).max()
-    }
-
     /// Is something at or above this severity?
     pub fn reaches(&self, least: Severity) -> bool {
-        self.worst().is_some_and(|worst| worst >= least)
+        self.findings.iter().any(|finding| finding.severity >= least)
     }
 
     /// The findings of one rule.

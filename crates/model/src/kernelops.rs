@@ -78,30 +78,35 @@ pub enum Cores {
 impl Op {
     /// The name in results and tables.
     pub fn name(self) -> &'static str {
-        self.words().0
+        self.row().0
     }
 
     /// What one operation is, in words.
     pub fn what(self) -> &'static str {
-        self.words().1
+        self.row().1
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    /// Does no other process take part? Then a worker that was switched out has been disturbed.
+    pub fn is_alone(self) -> bool {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, &'static str, bool) {
         match self {
-            Self::Segv => ("segv", "fault, signal handler, return"),
-            Self::Pcd { .. } => ("pcd", "create and destroy a process"),
-            Self::Nps { .. } => ("nps", "pipe round trip: two process switches"),
-            Self::Fw => ("fw", "fork and wait, small parent"),
-            Self::FwResident { .. } => ("fw-resident", "fork and wait, parent with memory"),
-            Self::Vfork => ("vfork", "vfork and wait"),
-            Self::Exec => ("exec", "vfork, exec of a tiny program, wait"),
-            Self::AnonWrite { .. } => ("anon-write", "first write to an anonymous page"),
-            Self::ZeroRead { .. } => ("zero-read", "first read of an anonymous page (page of zeros)"),
-            Self::Cow => ("cow", "first write after a fork (copy)"),
-            Self::FileRead => ("file-read", "first read of a cached file's pages (one fault)"),
-            Self::Mmap => ("mmap", "map and unmap 64K, untouched"),
-            Self::MmapTouch { .. } => ("mmap-touch", "map, write every page, unmap"),
-            Self::Migrate => ("migrate", "move to another CPU"),
+            Self::Segv => ("segv", "fault, signal handler, return", true),
+            Self::Pcd { .. } => ("pcd", "create and destroy a process", false),
+            Self::Nps { .. } => ("nps", "pipe round trip: two process switches", false),
+            Self::Fw => ("fw", "fork and wait, small parent", false),
+            Self::FwResident { .. } => ("fw-resident", "fork and wait, parent with memory", false),
+            Self::Vfork => ("vfork", "vfork and wait", false),
+            Self::Exec => ("exec", "vfork, exec of a tiny program, wait", false),
+            Self::AnonWrite { .. } => ("anon-write", "first write to an anonymous page", true),
+            Self::ZeroRead { .. } => ("zero-read", "first read of an anonymous page (page of zeros)", true),
+            Self::Cow => ("cow", "first write after a fork (copy)", true),
+            Self::FileRead => ("file-read", "first read of a cached file's pages (one fault)", true),
+            Self::Mmap => ("mmap", "map and unmap 64K, untouched", true),
+            Self::MmapTouch { .. } => ("mmap-touch", "map, write every page, unmap", true),
+            Self::Migrate => ("migrate", "move to another CPU", false),
         }
     }
 
@@ -122,26 +127,6 @@ impl Op {
         match self {
             Self::Nps { cores: Cores::Cross } | Self::Migrate => 2,
             _ => 1,
-        }
-    }
-
-    /// Does no other process take part? Then a worker that was switched out has been disturbed.
-    pub fn is_alone(self) -> bool {
-        match self {
-            Self::Segv
-            | Self::AnonWrite { .. }
-            | Self::ZeroRead { .. }
-            | Self::Cow
-            | Self::FileRead
-            | Self::Mmap
-            | Self::MmapTouch { .. } => true,
-            Self::Pcd { .. }
-            | Self::Nps { .. }
-            | Self::Fw
-            | Self::FwResident { .. }
-            | Self::Vfork
-            | Self::Exec
-            | Self::Migrate => false,
         }
     }
 

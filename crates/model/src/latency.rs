@@ -46,14 +46,9 @@ impl FromStr for Pattern {
             "line-per-page" => Ok(Self::LinePerPage),
             "page-random" => Ok(Self::PageRandom),
             other => {
-                let step: Bytes = other
-                    .strip_prefix("stride-")
-                    .ok_or_else(fail)?
-                    .parse()
-                    .map_err(|_| fail())?;
-                (step.0 > 0 && step.0.is_multiple_of(64))
-                    .then_some(Self::Stride(step))
-                    .ok_or_else(fail)
+                let step = other.strip_prefix("stride-").and_then(|step| step.parse().ok());
+                let step = step.filter(|step: &Bytes| step.0 > 0 && step.0.is_multiple_of(64));
+                step.map(Self::Stride).ok_or_else(fail)
             }
         }
     }
@@ -61,18 +56,18 @@ impl FromStr for Pattern {
 
 crate::as_text!(Pattern, {"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"});
 
-/// What one step of the chase does to the line it visits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Access {
-    /// Loads the next pointer.
-    #[default]
-    Read,
-    /// Loads the next pointer and stores to the same line.
-    Write,
+crate::names! {
+    /// What one step of the chase does to the line it visits.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Access, "an access" {
+        /// Loads the next pointer.
+        #[default]
+        Read = "read",
+        /// Loads the next pointer and stores to the same line.
+        Write = "write",
+    }
 }
-
-crate::shown_by_name!(Access);
 
 /// The whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

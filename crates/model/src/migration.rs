@@ -82,34 +82,24 @@ pub struct Contention {
     pub again: Option<Estimate>,
 }
 
-/// What a CPU is kept busy with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mix {
-    /// Additions and shifts of integers.
-    Integer,
-    /// Multiplications of integers.
-    IntegerMultiply,
-    /// Multiplications of floating-point numbers.
-    FpMultiply,
-    /// Loads from memory that fits the L1 data cache.
-    L1Load,
-    /// Loads from memory that fits the L2 cache, and not L1.
-    L2Load,
-    /// Loads from memory that fits no cache.
-    MemoryLoad,
-}
-
-impl Mix {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Integer,
-        Self::IntegerMultiply,
-        Self::FpMultiply,
-        Self::L1Load,
-        Self::L2Load,
-        Self::MemoryLoad,
-    ];
+crate::names! {
+    /// What a CPU is kept busy with.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Mix {
+        /// Additions and shifts of integers.
+        Integer = "integer",
+        /// Multiplications of integers.
+        IntegerMultiply = "multiply",
+        /// Multiplications of floating-point numbers.
+        FpMultiply = "FP multiply",
+        /// Loads from memory that fits the L1 data cache.
+        L1Load = "L1 loads",
+        /// Loads from memory that fits the L2 cache, and not L1.
+        L2Load = "L2 loads",
+        /// Loads from memory that fits no cache.
+        MemoryLoad = "memory loads",
+    }
 }
 
 impl Contention {

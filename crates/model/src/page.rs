@@ -49,14 +49,6 @@ impl PageKind {
         }
     }
 
-    /// Are these pages that THP gives?
-    pub fn is_transparent(self) -> bool {
-        match self {
-            Self::Thp | Self::Mthp(_) => true,
-            Self::Base | Self::Hugetlb(_) => false,
-        }
-    }
-
     /// Is this anything larger than base pages?
     pub fn is_large(self) -> bool {
         self != Self::Base
@@ -85,11 +77,8 @@ impl FromStr for PageKind {
             )
         };
         let size = |digits: &str| {
-            digits
-                .parse::<Bytes>()
-                .ok()
-                .filter(|size| size.0.is_power_of_two() && size.0 >= 4096)
-                .ok_or_else(fail)
+            let size = digits.parse::<Bytes>().ok();
+            size.filter(|size| size.is_page()).ok_or_else(fail)
         };
         match lower.as_str() {
             "base" => Ok(Self::Base),

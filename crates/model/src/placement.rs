@@ -80,13 +80,6 @@ pub enum Method {
     Procfs,
 }
 
-impl Method {
-    /// Is every context switch recorded?
-    pub fn has_switches(self) -> bool {
-        self == Self::SwitchRecords
-    }
-}
-
 /// Why the kernel did not record switches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -313,7 +306,7 @@ impl Tally {
 impl Recording {
     /// Is every move counted, and not only those that readings of /proc show?
     pub fn has_all_moves(&self) -> bool {
-        self.all_moves || self.method.has_switches()
+        self.all_moves || self.method == Method::SwitchRecords
     }
 
     /// CPU seconds in each second: 1 is one whole CPU.

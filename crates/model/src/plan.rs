@@ -80,24 +80,24 @@ pub struct Change {
     pub source: String,
 }
 
-/// Layers of a set-up, from the running kernel outwards.
+/// Layers of a set-up in the order of application: what can fall short comes before what makes it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// Settings of the running kernel; gone after a reboot.
-    Runtime,
-    /// The kernel's command line.
-    Boot,
-    /// Files that set the running kernel again at each boot.
-    Persistence,
-    /// How much memory users and services may lock.
-    Limits,
     /// Users and groups that may use the pools.
     Groups,
-    /// Control groups.
-    Cgroup,
+    /// How much memory users and services may lock.
+    Limits,
+    /// Settings of the running kernel; gone after a reboot.
+    Runtime,
     /// hugetlbfs.
     Mount,
+    /// Control groups.
+    Cgroup,
+    /// Files that set the running kernel again at each boot.
+    Persistence,
+    /// The kernel's command line.
+    Boot,
     /// The application's own options and files.
     Application,
     /// The hypervisor's settings and a virtual machine's definition.

@@ -45,13 +45,6 @@ fn unread() -> Reading<Backing> {
     Reading::absent("backing")
 }
 
-impl Program {
-    /// Is it known to have started after this moment?
-    pub fn is_new(&self) -> bool {
-        self.since == Some(true)
-    }
-}
-
 /// How applying a plan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -287,8 +280,9 @@ impl Verdict {
 impl VerifiedPlan {
     /// Do programs run that it is for, and have all of them been started since?
     pub fn has_new_programs(&self) -> bool {
-        let programs = self.programs.as_ref();
-        programs.is_some_and(|programs| !programs.is_empty() && programs.iter().all(Program::is_new))
+        let is_new = |program: &Program| program.since == Some(true);
+        let programs = self.programs.as_ref().filter(|programs| !programs.is_empty());
+        programs.is_some_and(|programs| programs.iter().all(is_new))
     }
 }
 

@@ -177,9 +177,5 @@ pub fn memlock_kib(pages: u64, page: Bytes) -> Result<u64, SizeError> {
 /// # Errors
 /// When it is none.
 pub fn check_page(page: Bytes) -> Result<(), SizeError> {
-    if page.0 >= 4096 && page.0.is_power_of_two() {
-        Ok(())
-    } else {
-        Err(SizeError::NotAPage(page))
-    }
+    page.is_page().then_some(()).ok_or(SizeError::NotAPage(page))
 }

@@ -1,6 +1,6 @@
 //! What the published experiments come to on this machine, a page each, and which of them can run here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,19 +141,10 @@ impl SuiteList {
     /// The packages of Debian that bring all that is missing, each once.
     pub fn packages(&self) -> Vec<&str> {
         let lacking = self.experiments.iter().flat_map(|listed| &listed.lacking);
-        let mut packages: Vec<&str> = lacking.filter_map(Lack::package).collect();
-        packages.sort_unstable();
-        packages.dedup();
-        packages
-    }
-}
-
-impl Lack {
-    /// The package of Debian that brings it.
-    pub fn package(&self) -> Option<&str> {
-        match self {
-            Self::Program { package, .. } => Some(package),
-            Self::Memory { .. } => None,
-        }
+        let packages = lacking.filter_map(|lack| match lack {
+            Lack::Program { package, .. } => Some(package.as_str()),
+            Lack::Memory { .. } => None,
+        });
+        packages.collect::<BTreeSet<&str>>().into_iter().collect()
     }
 }

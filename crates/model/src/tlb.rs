@@ -66,7 +66,7 @@ pub struct Level {
 
 /// How many entries the measurement allows: one number, or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "RawEntries", into = "RawEntries")]
+#[serde(into = "RawEntries")]
 #[schemars(with = "RawEntries")]
 pub struct Entries {
     /// The smallest number that explains what was measured.
@@ -75,14 +75,8 @@ pub struct Entries {
     pub high: u32,
 }
 
-impl From<u32> for Entries {
-    fn from(number: u32) -> Self {
-        Self::exactly(number)
-    }
-}
-
 /// A number of entries as JSON has it.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Entries")]
 struct RawEntries {
     /// The number; `null` where only a range is known.
@@ -91,12 +85,6 @@ struct RawEntries {
     low: u32,
     /// The largest number that does.
     high: u32,
-}
-
-impl From<RawEntries> for Entries {
-    fn from(RawEntries { low, high, .. }: RawEntries) -> Self {
-        Self { low, high }
-    }
 }
 
 impl From<Entries> for RawEntries {
@@ -312,9 +300,8 @@ impl Tlb {
         Some(Warning::new(
             "tlb-disagreement",
             format!(
-                "{} pages, level {}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",
-                known.kind,
-                known.level,
+                "{}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",
+                level.place(),
                 ways(level.ways),
                 known.source,
                 known.entries,

@@ -58,36 +58,25 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
         let draft = drafts.edit(Layer::Boot, id, GRUB, |text| {
             super::files::with_line(text, &line, |found| found.contains(&size))
         });
-        drafts.add(draft.why(why).source(SOURCE).reboot());
+        drafts.add(draft.reboot(), why, SOURCE);
         let run = Draft::instruction(Layer::Boot, "update-grub", "this host", "update-grub\nreboot");
-        drafts.add(
-            run.why("GRUB's menu is made from its files")
-                .source("grub-mkconfig(8)")
-                .reboot(),
-        );
+        drafts.add(run.reboot(), "GRUB's menu is made from its files", "grub-mkconfig(8)");
     } else if is_by_entries(drafts) {
         let draft = drafts.edit(Layer::Boot, id, CMDLINE, |text| with_parameters(text, page, parameters));
-        drafts.add(draft.why(why).source(SOURCE).reboot());
+        drafts.add(draft.reboot(), why, SOURCE);
         let (name, tool) = match drafts.host.distribution() {
             Distribution::ProxmoxBoot => ("proxmox-boot-tool", "proxmox-boot-tool refresh"),
             Distribution::SuseEntries => ("sdbootutil", "sdbootutil update-all-entries"),
             _ => ("kernel-install", KERNEL_INSTALL),
         };
         let run = Draft::instruction(Layer::Boot, name, "this host", format!("{tool}\nreboot"));
-        drafts.add(
-            run.why("boot entries are made from that file")
-                .source(&format!("{name}(8)"))
-                .reboot(),
-        );
+        let why = "boot entries are made from that file";
+        drafts.add(run.reboot(), why, &format!("{name}(8)"));
     } else {
         let there = OnBoot::of(&drafts.host.snapshot, &drafts.host.config);
         let how = drafts.host.distribution().add_boot_parameters(&there, parameters);
-        drafts.add(
-            Draft::instruction(Layer::Boot, id, "this host", how)
-                .why(why)
-                .source(SOURCE)
-                .reboot(),
-        );
+        let draft = Draft::instruction(Layer::Boot, id, "this host", how);
+        drafts.add(draft.reboot(), why, SOURCE);
     }
 }
 

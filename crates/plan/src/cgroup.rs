@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use host::groups::{TooLow, too_low};
-use model::Bytes;
 use model::plan::{Layer, Target, Value};
 
 use super::draft::{Draft, Drafts};
@@ -40,13 +39,10 @@ fn raise(drafts: &mut Drafts<'_>, need: &Need, TooLow { file, allows }: &TooLow)
     );
     let target = Target::Setting { path: file.clone() };
     let draft = if file.contains("kubepods") {
-        let text = format!("resources:\n  limits:\n    hugepages-{page}i: {}i", in_mib(bytes));
-        Draft::instruction(
-            Layer::Cgroup,
-            &id,
-            "the pod's manifest (the kubelet sets the limit)",
-            text,
-        )
+        let mib = bytes.0.div_ceil(1 << 20);
+        let text = format!("resources:\n  limits:\n    hugepages-{page}i: {mib}Mi");
+        let on = "the pod's manifest (the kubelet sets the limit)";
+        Draft::instruction(Layer::Cgroup, &id, on, text)
     } else if target.is_allowed(&[]) {
         drafts.note(format!(
             "{file} is gone with its group: raise the limit also in what sets it, such as the options of a container"
@@ -55,10 +51,5 @@ fn raise(drafts: &mut Drafts<'_>, need: &Need, TooLow { file, allows }: &TooLow)
     } else {
         Draft::instruction(Layer::Cgroup, &id, "this host", format!("echo {} > {file}", bytes.0))
     };
-    drafts.add(draft.why(why).source(SOURCE));
-}
-
-/// As Kubernetes takes it.
-fn in_mib(bytes: Bytes) -> String {
-    format!("{}M", bytes.0.div_ceil(1 << 20))
+    drafts.add(draft, why, SOURCE);
 }

@@ -4,7 +4,8 @@ use model::Reading;
 use model::plan::{Layer, Value};
 use programs::Kind;
 use programs::config::Setting;
-use programs::config::mysql::is_on;
+use programs::config::mysql::{Options, is_on};
+use programs::config::postgres::Configuration;
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
@@ -34,6 +35,7 @@ pub(super) fn draft(
 fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
+    let set = Configuration::read(drafts.host.source, "", &database.file).unwrap_or_default();
     let mut lines = vec![("huge_pages", "on".to_owned())];
     if let Some(page) = database.page {
         lines.push(("huge_page_size", format!("{}kB", page.0 >> 10)));
@@ -42,30 +44,23 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
         let line = format!("{name} = {value}");
         let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
         let is_overridden = overriding.lines().any(is_it);
-        let draft = match is_overridden {
-            true => Draft::instruction(
-                Layer::Application,
-                "postgresql-auto-conf",
-                "the server, in psql as a superuser",
-                format!("ALTER SYSTEM SET {name} = '{value}';"),
-            ),
-            false => drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
-                with_line(text, &line, is_it)
-            }),
+        let (draft, why) = if is_overridden {
+            let text = format!("ALTER SYSTEM SET {name} = '{value}';");
+            let on = "the server, in psql as a superuser";
+            let draft = Draft::instruction(Layer::Application, "postgresql-auto-conf", on, text);
+            let why = format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only");
+            (draft, why)
+        } else {
+            let with = |text: &str| with_line(text, &line, is_it);
+            let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, with);
+            let why = format!("`{line}`: with `try` the server silently uses base pages when the pool is too small");
+            (draft, why)
         };
-        let why = match is_overridden {
-            true => format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only"),
-            false => format!("`{line}`: with `try` the server silently uses base pages when the pool is too small"),
-        };
-        drafts.add(
-            draft
-                .why(why)
-                .source("PostgreSQL documentation, huge_pages")
-                .restart(restart(database)),
-        );
-        let included = drafts.host.included_in_postgres(&database.file, name);
+        let source = "PostgreSQL documentation, huge_pages";
+        drafts.add(draft.restart(restart(database)), why, source);
+        let included = set.settings.last_outside(&database.file, name);
         if let Some(other) = included.filter(|other| other.value != value && !is_overridden) {
-            drafts.note(overridden(&database.file, &other));
+            drafts.note(overridden(&database.file, other));
         }
     }
 }
@@ -73,27 +68,21 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
 fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], program: &Facts) -> Result<(), String> {
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
-    match drafts
-        .host
-        .set_in_mysql(&database.file, "large_pages")
-        .filter(|set| is_on(&set.value))
-    {
+    let set = Options::read(drafts.host.source, "", &database.file).unwrap_or_default();
+    match set.settings.last("large_pages").filter(|set| is_on(&set.value)) {
         Some(set) => drafts.note(format!("{} requests huge pages already", set.place)),
         None => {
             let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
                 with_line_in(text, "[mysqld]", "large-pages", is_it)
             });
-            drafts.add(
-                draft
-                    .why("requests huge pages for the buffer pool")
-                    .source("MySQL Reference Manual, Enabling Large Page Support")
-                    .restart(restart(database)),
-            );
+            let why = "requests huge pages for the buffer pool";
+            let source = "MySQL Reference Manual, Enabling Large Page Support";
+            drafts.add(draft.restart(restart(database)), why, source);
         }
     }
-    let included = drafts.host.included_in_mysql(&database.file, "large_pages");
+    let included = set.settings.last_outside(&database.file, "large_pages");
     if let Some(other) = included.filter(|other| !is_on(&other.value)) {
-        drafts.note(overridden(&database.file, &other));
+        drafts.note(overridden(&database.file, other));
     }
     if program.is_mariadb {
         drafts.note("MariaDB maps its memory since 10.5.3 (mmap(MAP_HUGETLB)): it needs no group and no memlock limit");
@@ -125,12 +114,9 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
         oracle.sga.exact()
     );
     let draft = Draft::instruction(Layer::Application, "oracle-spfile", "each instance, as SYSDBA", text);
-    drafts.add(
-        draft
-            .why("memory_target puts the SGA on /dev/shm; with ONLY the instance does not start on base pages")
-            .source("Oracle Database Administrator's Reference for Linux; MOS 749851.1")
-            .restart("the instances"),
-    );
+    let why = "memory_target puts the SGA on /dev/shm; with ONLY the instance does not start on base pages";
+    let source = "Oracle Database Administrator's Reference for Linux; MOS 749851.1";
+    drafts.add(draft.restart("the instances"), why, source);
     shared(drafts, &sharer(&oracle.user, None, needs))
 }
 
@@ -138,24 +124,20 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
 pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
-        Some("always") => thp::restrict(
-            drafts,
-            "enabled",
-            "madvise",
-            "Redis forks to save: each first write then copies a whole page",
-        )?,
+        Some("always") => {
+            let why = "Redis forks to save: each first write then copies a whole page";
+            // A size that is off stays so.
+            thp::set(drafts, "enabled", "madvise", &["never"], why)?;
+        }
         _ => drafts.note(
             "Redis does not use hugetlb pages, and THP is not enabled for all memory here: \
              nothing to set",
         ),
     }
     let draft = Draft::instruction(Layer::Application, "redis-conf", "redis.conf", "disable-thp yes");
-    drafts.add(
-        draft
-            .why("the default since 6.2: Redis switches THP off for itself, whatever the policy")
-            .source("Redis documentation, Diagnosing latency issues")
-            .restart("redis"),
-    );
+    let why = "the default since 6.2: Redis switches THP off for itself, whatever the policy";
+    let source = "Redis documentation, Diagnosing latency issues";
+    drafts.add(draft.restart("redis"), why, source);
     Ok(())
 }
 

@@ -58,16 +58,6 @@ impl Draft {
         Self::new(Layer::Mount, id, target, Value::Text(options.into()))
     }
 
-    pub(super) fn why(mut self, why: impl Into<String>) -> Self {
-        self.0.why = why.into();
-        self
-    }
-
-    pub(super) fn source(mut self, source: &str) -> Self {
-        source.clone_into(&mut self.0.source);
-        self
-    }
-
     pub(super) fn takes(mut self, takes: Option<Taken>) -> Self {
         self.0.risk.takes = takes;
         self
@@ -122,8 +112,9 @@ impl<'h> Drafts<'h> {
         Bytes(own.saturating_add(self.others_lock.get(who).copied().unwrap_or(0)))
     }
 
-    /// Adds a draft; a later one for the same target replaces the value and adds its reasons.
-    pub(super) fn add(&mut self, Draft(draft): Draft) {
+    /// Adds a draft, with what it is for and the document that says so. A later one for the same target replaces the value and adds its reasons.
+    pub(super) fn add(&mut self, Draft(mut draft): Draft, why: impl Into<String>, source: &str) {
+        (draft.why, draft.source) = (why.into(), source.to_owned());
         let same = |known: &&mut Change| known.target.is_applicable() && known.target == draft.target;
         let Some(known) = self.drafts.iter_mut().find(same) else {
             self.drafts.push(draft);
@@ -161,17 +152,14 @@ impl<'h> Drafts<'h> {
         let text = change(&now);
         self.files.insert(path.to_owned(), text.clone());
         let is_new = matches!(self.host.file(path), Reading::Known(Value::Absent));
-        let (mode, owner) = match is_new {
-            true => (Some(NEW_FILE.0), Some(NEW_FILE.1)),
-            false => (None, None),
-        };
+        let (mode, owner) = is_new.then_some(NEW_FILE).unzip();
         let path = path.to_owned();
         Draft::new(layer, id, Target::File { path, mode, owner }, Value::Text(text))
     }
 
     /// The plan: what is in place already becomes a note.
     pub(super) fn finish(mut self, wanted: &[Wanted]) -> Plan {
-        self.drafts.sort_by_key(|draft| rank(draft.layer));
+        self.drafts.sort_by_key(|draft| draft.layer);
         let mut changes: Vec<Change> = Vec::new();
         for mut change in std::mem::take(&mut self.drafts) {
             let own = self.host.distribution();
@@ -187,7 +175,7 @@ impl<'h> Drafts<'h> {
                 self.note(format!("{} is set as requested already{value}", change.target));
                 continue;
             }
-            change.id = unused(change.id, &changes);
+            change.id = unused(&change.id, &changes);
             changes.push(change);
         }
         Plan {
@@ -255,44 +243,17 @@ fn login_limit(line: &str) -> Option<String> {
 }
 
 /// The id, with a number if another change has it.
-fn unused(id: String, changes: &[Change]) -> String {
-    let is_known = |id: &str| changes.iter().any(|change| change.id == id);
-    if !is_known(&id) {
-        return id;
-    }
-    (2..)
-        .map(|nth| format!("{id}-{nth}"))
-        .find(|id| !is_known(id))
-        .unwrap_or(id)
-}
-
-/// Layers in the order of application: what can fall short comes before what makes it last.
-fn rank(layer: Layer) -> u8 {
-    match layer {
-        Layer::Groups => 0,
-        Layer::Limits => 1,
-        Layer::Runtime => 2,
-        Layer::Mount => 3,
-        Layer::Cgroup => 4,
-        Layer::Persistence => 5,
-        Layer::Boot => 6,
-        Layer::Application => 7,
-        Layer::Hypervisor => 8,
-        Layer::Kubernetes => 9,
-        Layer::Windows => 10,
-    }
+fn unused(id: &str, changes: &[Change]) -> String {
+    let is_free = |id: &String| changes.iter().all(|change| change.id != *id);
+    let numbered = (2..).map(|nth| format!("{id}-{nth}"));
+    let mut ids = std::iter::once(id.to_owned()).chain(numbered);
+    ids.find(is_free).unwrap_or_default()
 }
 
 /// Lower-case letters, digits and `-`.
 fn slug(text: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '-'
-        }
-    };
-    text.chars().map(plain).take(100).collect()
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    text.to_ascii_lowercase().chars().map(plain).take(100).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use model::plan::Layer;
 use super::draft::{Draft, Drafts};
 use super::goal::{Goal, Hypervisor, VmGoal};
 
+const PREALLOC: &str = "prealloc=on takes all pages at the start";
+
 /// Drafts everything but the pool.
 pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
     if !vm.memory.0.is_multiple_of(vm.page.0) {
@@ -39,14 +41,9 @@ fn libvirt(drafts: &mut Drafts<'_>, vm: &VmGoal) {
         node.unwrap_or_default()
     );
     let on = format!("libvirt: virsh edit {}", vm.name);
-    hypervisor(
-        drafts,
-        "libvirt-xml",
-        &on,
-        text,
-        "immediate allocation: a pool that is too small is reported at the start, not by SIGBUS",
-        "libvirt, Domain XML format, Memory Backing",
-    );
+    let why = "immediate allocation: a pool that is too small is reported at the start, not by SIGBUS";
+    let source = "libvirt, Domain XML format, Memory Backing";
+    hypervisor(drafts, "libvirt-xml", &on, text, why, source);
 }
 
 fn qemu(drafts: &mut Drafts<'_>, vm: &VmGoal) {
@@ -58,14 +55,8 @@ fn qemu(drafts: &mut Drafts<'_>, vm: &VmGoal) {
          -machine memory-backend=mem0",
         node.unwrap_or_default()
     );
-    hypervisor(
-        drafts,
-        "qemu-arguments",
-        "QEMU's arguments",
-        text,
-        "prealloc=on takes all pages at the start",
-        "QEMU documentation, memory-backend-memfd",
-    );
+    let source = "QEMU documentation, memory-backend-memfd";
+    hypervisor(drafts, "qemu-arguments", "QEMU's arguments", text, PREALLOC, source);
 }
 
 fn cloud_hypervisor(drafts: &mut Drafts<'_>, vm: &VmGoal) {
@@ -74,23 +65,16 @@ fn cloud_hypervisor(drafts: &mut Drafts<'_>, vm: &VmGoal) {
         vm.memory.exact(),
         vm.page.exact()
     );
-    hypervisor(
-        drafts,
-        "cloud-hypervisor-arguments",
-        "cloud-hypervisor's arguments",
-        text,
-        "prealloc=on takes all pages at the start",
-        "cloud-hypervisor, docs/memory.md",
-    );
+    let (id, on) = ("cloud-hypervisor-arguments", "cloud-hypervisor's arguments");
+    hypervisor(drafts, id, on, text, PREALLOC, "cloud-hypervisor, docs/memory.md");
 }
 
 /// The settings of VMware's studies, in the places where they belong.
 fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     let mib = vm.memory.0 >> 20;
-    let large = if vm.page.0 >= 1 << 30 {
-        "sched.mem.lpage.enable1GPage = \"TRUE\"\n"
-    } else {
-        ""
+    let large = match vm.page.0 >= 1 << 30 {
+        true => "sched.mem.lpage.enable1GPage = \"TRUE\"\n",
+        false => "",
     };
     let text = format!(
         "memSize = \"{mib}\"\nsched.mem.min = \"{mib}\"\nsched.mem.pin = \
@@ -104,25 +88,15 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     let text = "esxcli system settings advanced set -o /Mem/AllocGuestLargePage -i 1\n\
                 esxcli system settings advanced set -o /LPage/LPageAlwaysTryForNPT -i 1";
     let why = "large pages for guests; 1 is the default of both";
-    hypervisor(
-        drafts,
-        "esx-advanced",
-        "the ESX host",
-        text.to_owned(),
-        why,
-        "VMware, Large Page Performance (ESX 3.5)",
-    );
+    let source = "VMware, Large Page Performance (ESX 3.5)";
+    hypervisor(drafts, "esx-advanced", "the ESX host", text.to_owned(), why, source);
     let text = "memstats -r buddy-stats\nvsish -e get /memory/lpage/vmLPage/WORLD\nsched-stats -t groups";
     let why = "before the start: free 1 GB pages; after it: what backs the machine. `hugewise size \
                esx-memory` and `size esx-cpu` do the arithmetic";
     hypervisor(drafts, "esx-verify", "the ESX shell", text.to_owned(), why, study);
 }
 
-fn hypervisor(drafts: &mut Drafts<'_>, id: &str, on: &str, text: String, why: &str, source: &'static str) {
-    drafts.add(
-        Draft::instruction(Layer::Hypervisor, id, on, text)
-            .why(why)
-            .source(source)
-            .restart("the virtual machine"),
-    );
+fn hypervisor(drafts: &mut Drafts<'_>, id: &str, on: &str, text: String, why: &str, source: &str) {
+    let draft = Draft::instruction(Layer::Hypervisor, id, on, text);
+    drafts.add(draft.restart("the virtual machine"), why, source);
 }

@@ -5,9 +5,7 @@ use host::snapshot::{Feature, MountTree};
 use host::{Snapshot, Source};
 use model::plan::{MountOptions, Plan, Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
-use programs::config::mysql::Options;
-use programs::config::postgres::Configuration;
-use programs::config::{Config, Distribution, Setting};
+use programs::config::{Config, Distribution};
 
 use super::goal::Goal;
 use super::share::persistent;
@@ -103,27 +101,6 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// What a file that PostgreSQL's configuration includes sets, if that comes last.
-    pub(super) fn included_in_postgres(&self, configuration: &str, name: &str) -> Option<Setting> {
-        let read = Configuration::read(self.source, "", configuration).ok()?;
-        read.settings.last_outside(configuration, name).cloned()
-    }
-
-    /// What MySQL's option file sets in the end, with the files that it includes.
-    pub(super) fn set_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
-        Options::read(self.source, "", option_file)
-            .ok()?
-            .settings
-            .last(name)
-            .cloned()
-    }
-
-    /// Likewise what a file that MySQL's option file includes sets.
-    pub(super) fn included_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
-        let read = Options::read(self.source, "", option_file).ok()?;
-        read.settings.last_outside(option_file, name).cloned()
-    }
-
     pub(super) fn has_directory(&self, path: &str) -> bool {
         self.source.list(path).known().is_some()
     }
@@ -178,11 +155,6 @@ impl<'a> Host<'a> {
         self.snapshot.kernel.has(Feature::MapHugetlb) != Some(false)
     }
 
-    /// Does a memlock limit still stand for the group of `vm.hugetlb_shm_group`?
-    pub(super) fn takes_memlock_for_shm(&self) -> bool {
-        self.snapshot.kernel.has(Feature::ShmWithoutMemlock) == Some(false)
-    }
-
     /// Does systemd start this machine? By its system, its directory, or where files are not known, by the kernel's age.
     pub(super) fn has_systemd(&self) -> bool {
         match self.distribution() {
@@ -201,12 +173,8 @@ impl<'a> Host<'a> {
 
     /// The pool size that is taken when none is named.
     pub fn default_page(&self) -> Bytes {
-        self.snapshot
-            .memory
-            .get("Hugepagesize")
-            .known()
-            .copied()
-            .unwrap_or(Bytes::mib(2))
+        let size = self.snapshot.memory.get("Hugepagesize");
+        size.known().copied().unwrap_or(Bytes::mib(2))
     }
 
     /// Sizes of pools that this kernel has, in words.
@@ -227,6 +195,12 @@ impl<'a> Host<'a> {
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         let groups = &self.config.accounts.known()?.groups;
         groups.iter().find(|group| group.name == name).map(|group| group.gid)
+    }
+
+    /// The groups that list a user.
+    pub(super) fn groups_of(&self, user: &str) -> Vec<String> {
+        let accounts = self.config.accounts.known();
+        accounts.map(|accounts| accounts.groups_of(user)).unwrap_or_default()
     }
 
     pub(super) fn distribution(&self) -> Distribution {
@@ -258,21 +232,15 @@ mod tests {
 
     #[test]
     fn the_kernel_s_age_tells_what_it_can() {
-        for (release, map_hugetlb, memlock) in [
-            ("2.6.18-53.el5", false, true),
-            ("2.6.31", false, true),
-            ("2.6.32-754.el6", true, true),
-            ("5.15.0-91-generic", true, true),
-            ("5.16", true, false),
-            ("6.18.44", true, false),
+        for (release, map_hugetlb) in [
+            ("2.6.18-53.el5", false),
+            ("2.6.31", false),
+            ("2.6.32-754.el6", true),
+            ("6.18.44", true),
         ] {
             let source = Source::from_tree("test", Tree::new().line("/proc/sys/kernel/osrelease", release));
             let host = Host::look(&source);
-            assert_eq!(
-                (host.has_map_hugetlb(), host.takes_memlock_for_shm()),
-                (map_hugetlb, memlock),
-                "{release}"
-            );
+            assert_eq!(host.has_map_hugetlb(), map_hugetlb, "{release}");
         }
     }
 }

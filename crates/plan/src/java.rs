@@ -76,14 +76,9 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     ));
     drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) needs it");
     let memlock = user.bytes.0 >> 10;
-    let why = match drafts.host.takes_memlock_for_shm() {
-        true => "mmap(MAP_HUGETLB) does not count as locked memory",
-        false => {
-            "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 the limit does not \
-             permit SHM_HUGETLB either"
-        }
-    };
-    drafts.note(format!("no memlock limit is set (it would be {memlock} KiB): {why}"));
+    drafts.note(format!(
+        "no memlock limit is set (it would be {memlock} KiB): mmap(MAP_HUGETLB) does not count as locked memory"
+    ));
     drafts.note(
         "more pages than heap / page size: code cache and the collector's tables take huge \
          pages too, which JDK 5 and 6 did not",
@@ -100,20 +95,16 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
         _ => "madvise",
     };
     let is_set = policy.is_some_and(|choice| choice.chosen == wanted);
-    match is_set && thp::overruled(drafts, "enabled", wanted).is_none() {
+    let why = "the JVM advises its memory with madvise; no other memory gets huge pages";
+    match is_set && thp::overruled(drafts, "enabled", wanted, &[]).is_none() {
         true => drafts.note(
             "THP is allowed already: with -XX:+UseTransparentHugePages the JVM advises \
              its memory with madvise",
         ),
-        false => thp::set(
-            drafts,
-            "enabled",
-            wanted,
-            "the JVM advises its memory with madvise; no other memory gets huge pages",
-        )?,
+        false => thp::set(drafts, "enabled", wanted, &[], why)?,
     }
     if jvm.collector == Some(Collector::Z) {
-        thp::set(drafts, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
+        thp::set(drafts, "shmem_enabled", "advise", &[], "ZGC's heap is shared memory")?;
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
     Ok(())
@@ -129,7 +120,7 @@ fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str
     let restart = who.map_or_else(|| "the JVM".to_owned(), |who| format!("the JVM of {who}"));
     let draft = Draft::instruction(Layer::Application, "jvm-options", "the JVM's options", text);
     let why = "pages are requested only at the start, for the whole heap at once: -Xms = -Xmx";
-    drafts.add(draft.why(why).source(kind.source()).restart(restart));
+    drafts.add(draft.restart(restart), why, kind.source());
 }
 
 /// As the JVM writes sizes: `6g`, `3584m`.

@@ -15,11 +15,11 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), Stri
     mounts::draft(drafts, pool)?;
     let kubelet = Draft::instruction(Layer::Kubernetes, "kubelet", "this node", "systemctl restart kubelet");
     let why = "the kubelet counts pages when it starts, and keeps the cgroup limits of that moment";
-    drafts.add(kubelet.why(why).source(SOURCE).restart("kubelet"));
+    drafts.add(kubelet.restart("kubelet"), why, SOURCE);
     let pod = Draft::instruction(Layer::Kubernetes, "pod", "the pod's manifest", manifest(&pool.pools));
     let why = "requests equal limits, with cpu or memory beside them; without a request a pod's limit \
                is 0 and its first touch ends in SIGBUS";
-    drafts.add(pod.why(why).source(SOURCE));
+    drafts.add(pod, why, SOURCE);
     Ok(())
 }
 

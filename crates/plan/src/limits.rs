@@ -5,6 +5,7 @@ use model::{Bytes, Reading};
 use programs::Limit;
 use programs::config::memlock_for;
 
+use super::Host;
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
 use super::pools::sysctl;
@@ -32,16 +33,11 @@ pub(super) fn shared(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(),
 
 /// kernel.shmmax and kernel.shmall, raised if they are too small and never lowered.
 fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
-    let base = drafts.host.snapshot.base_page();
     let largest = drafts.host.installed().unwrap_or(bytes).max(bytes);
-    let why = |wanted: Bytes| {
-        format!(
-            "one segment holds all of it: {} B at least; set to all of memory, {} B",
-            bytes.0, wanted.0
-        )
-    };
-    raise(drafts, "kernel.shmmax", bytes.0, largest.0, &why(largest));
-    let base = match base {
+    let (least, all) = (bytes.0, largest.0);
+    let why = format!("one segment holds all of it: {least} B at least; set to all of memory, {all} B");
+    raise(drafts, "kernel.shmmax", least, all, &why);
+    let base = match drafts.host.snapshot.base_page() {
         Reading::Known(base) => base,
         Reading::Unread(why) => {
             return drafts.note(format!(
@@ -51,13 +47,8 @@ fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
         }
     };
     let (least, pages) = (bytes.0.div_ceil(base.0), largest.0.div_ceil(base.0));
-    raise(
-        drafts,
-        "kernel.shmall",
-        least,
-        pages,
-        &format!("all segments together, in pages of {}", base.exact()),
-    );
+    let why = format!("all segments together, in pages of {}", base.exact());
+    raise(drafts, "kernel.shmall", least, pages, &why);
 }
 
 fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str) {
@@ -72,16 +63,14 @@ fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     let value = wanted.to_string();
     let draft = Draft::setting(Layer::Runtime, name, path, Value::Text(value.clone()));
-    drafts.add(draft.why(why).source("shmget(2)"));
+    drafts.add(draft, why, "shmget(2)");
     sysctl(drafts, name, &value, why);
 }
 
 fn group(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(), String> {
     let host = drafts.host;
     let gid = match (shared.group, shared.user) {
-        (Some(group), _) => host
-            .group(group)
-            .ok_or_else(|| unknown("group", group, "groupadd -r"))?,
+        (Some(group), _) => gid_of(host, group)?,
         (None, Some(user)) => host.group_of(user).ok_or_else(|| unknown("user", user, "useradd -r"))?,
         (None, None) => {
             drafts.note("vm.hugetlb_shm_group is not set: say user=NAME or group=NAME (root needs neither)");
@@ -111,26 +100,22 @@ fn taken(drafts: &Drafts<'_>, gid: u32) -> Option<u32> {
     drafts.shm_group.or(now).filter(|taken| *taken != gid)
 }
 
+/// The number of a group by its name.
+pub(super) fn gid_of(host: &Host<'_>, group: &str) -> Result<u32, String> {
+    host.group(group).ok_or_else(|| unknown("group", group, "groupadd -r"))
+}
+
 fn unknown(what: &str, name: &str, command: &str) -> String {
     format!("there is no {what} {name} in /etc of this machine (first: {command} {name})")
 }
 
 fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
-    let listed = drafts
-        .host
-        .config
-        .accounts
-        .known()
-        .is_some_and(|accounts| accounts.groups_of(user).iter().any(|name| name == group));
+    let listed = drafts.host.groups_of(user).iter().any(|name| name == group);
     if !listed && drafts.host.group_of(user) != Some(gid) {
         let text = format!("usermod -aG {group} {user}");
         let draft = Draft::instruction(Layer::Groups, &format!("member-{user}"), "this host", text);
-        drafts.add(
-            draft
-                .why(format!("{user} must be in the group that may use the pool"))
-                .source("usermod(8)")
-                .restart(format!("sessions of {user}")),
-        );
+        let why = format!("{user} must be in the group that may use the pool");
+        drafts.add(draft.restart(format!("sessions of {user}")), why, "usermod(8)");
     }
 }
 
@@ -142,17 +127,15 @@ pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) -> Result<(), String>
         ));
     }
     let loss = taken(drafts, gid).map(|other| {
-        let name = drafts
-            .host
-            .group_name(other)
-            .map_or_else(String::new, |name| format!(" ({name})"));
+        let name = drafts.host.group_name(other);
+        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
         format!("group {other}{name} may use SHM_HUGETLB now, and not any more: one group can be named")
     });
     drafts.shm_group = Some(gid);
     let why = "shmget(SHM_HUGETLB) needs this group or CAP_IPC_LOCK";
     let path = "/proc/sys/vm/hugetlb_shm_group";
     let draft = Draft::setting(Layer::Runtime, "shm-group", path, Value::Text(gid.to_string()));
-    drafts.add(draft.why(why).source(HUGETLB).loses(loss));
+    drafts.add(draft.loses(loss), why, HUGETLB);
     sysctl(drafts, "vm.hugetlb_shm_group", &gid.to_string(), why);
     Ok(())
 }
@@ -173,16 +156,9 @@ pub(super) fn memlock(drafts: &mut Drafts<'_>, shared: &Shared<'_>) {
 
 fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
     let kib = bytes.0 >> 10;
-    let config = &drafts.host.config;
-    let groups = config
-        .accounts
-        .known()
-        .map(|accounts| accounts.groups_of(user))
-        .unwrap_or_default();
-    let promised = config
-        .limits
-        .known()
-        .and_then(|lines| memlock_for(lines, user, &groups));
+    let groups = drafts.host.groups_of(user);
+    let lines = drafts.host.config.limits.known();
+    let promised = lines.and_then(|lines| memlock_for(lines, user, &groups));
     if let Some((_, line)) = promised.filter(|(limit, _)| *limit >= Limit::Bytes(bytes.0)) {
         drafts.note(format!(
             "{} lets {user} lock {} already, enough for {kib} KiB",
@@ -200,13 +176,9 @@ fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
     let draft = drafts.edit(Layer::Limits, &format!("memlock-{user}"), path, |text| {
         with_limit(&with_limit(text, "soft"), "hard")
     });
-    drafts.add(
-        draft
-            .why(format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0))
-            .source("limits.conf(5)")
-            .restart(format!("sessions of {user}"))
-            .also(others),
-    );
+    let draft = draft.restart(format!("sessions of {user}")).also(others);
+    let why = format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0);
+    drafts.add(draft, why, "limits.conf(5)");
 }
 
 /// One line of `[Service]` in a drop-in of ours.
@@ -218,5 +190,5 @@ pub(super) fn drop_in(drafts: &mut Drafts<'_>, layer: Layer, id: &str, service: 
         with_line_in(text, "[Service]", line, |found| sets(found, name))
     });
     let restart = format!("systemctl daemon-reload && systemctl restart {service}");
-    drafts.add(draft.why(why).source("systemd.exec(5)").restart(restart));
+    drafts.add(draft.restart(restart), why, "systemd.exec(5)");
 }

@@ -13,15 +13,8 @@ const SOURCE: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, hugetl
 
 /// Drafts what a pool's users need beside its pages.
 pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), String> {
-    let gid = match &pool.group {
-        None => None,
-        Some(group) => Some(
-            drafts
-                .host
-                .group(group)
-                .ok_or_else(|| format!("there is no group {group} in /etc/group (first: groupadd -r {group})"))?,
-        ),
-    };
+    let gid = pool.group.as_ref().map(|group| limits::gid_of(drafts.host, group));
+    let gid = gid.transpose()?;
     match (&pool.mount, &pool.pools[..]) {
         (None, _) => {}
         (Some(at), [(page, _)]) => mount(drafts, at, *page, gid),
@@ -41,12 +34,8 @@ fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<u32>) {
     let options = format!("pagesize={},uid=0,gid={gid},mode={mode}", page.exact());
     let draft = Draft::mount(&format!("mount-{}", page.exact()), at, options.clone());
     let also = (at == "/dev/hugepages").then(|| "systemd: dev-hugepages.mount".to_owned());
-    drafts.add(
-        draft
-            .why("programs that reach huge pages through files use this mount")
-            .source(SOURCE)
-            .also(also),
-    );
+    let why = "programs that reach huge pages through files use this mount";
+    drafts.add(draft.also(also), why, SOURCE);
     persist(drafts, at, &options);
 }
 
@@ -54,7 +43,7 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
     if !drafts.host.has_systemd() {
         let line = format!("hugetlbfs {at} hugetlbfs {options} 0 0");
         let draft = Draft::instruction(Layer::Persistence, "fstab", "this host: /etc/fstab", line);
-        drafts.add(draft.why("mounted again at each boot").source("fstab(5)"));
+        drafts.add(draft, "mounted again at each boot", "fstab(5)");
         return;
     }
     let name = mount_unit(at);
@@ -64,15 +53,8 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
     );
     let path = format!("/etc/systemd/system/{name}");
     let draft = drafts.edit(Layer::Persistence, "mount-unit", &path, |_| text.clone());
-    drafts.add(
-        draft
-            .why("mounted again at each boot, before services")
-            .source("systemd.mount(5)"),
-    );
-    wants(
-        drafts,
-        WANTS,
-        &name,
-        "local-fs.target mounts it, without a link to be made",
-    );
+    let why = "mounted again at each boot, before services";
+    drafts.add(draft, why, "systemd.mount(5)");
+    let why = "local-fs.target mounts it, without a link to be made";
+    wants(drafts, WANTS, &name, why);
 }

@@ -16,17 +16,17 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, placement: &PlacementGoal) -> Resul
     }
     let cpus = cpus(drafts, placement)?;
     let service = &placement.service;
-    let key = match placement.by {
-        PlacedBy::Affinity => "CPUAffinity",
-        PlacedBy::Cpuset => "AllowedCPUs",
-    };
-    if placement.by == PlacedBy::Cpuset && drafts.host.snapshot.cgroup.version.known() != Some(&CgroupVersion::V2) {
-        let why = "AllowedCPUs= needs cgroups of version 2 (write by=affinity)";
-        return Err(why.into());
-    }
-    let why = match placement.by {
-        PlacedBy::Affinity => "its processes start on these CPUs; they may change that themselves",
-        PlacedBy::Cpuset => "none of its processes can leave these CPUs (systemd 244 and later)",
+    let has_cpusets = drafts.host.snapshot.cgroup.version.known() == Some(&CgroupVersion::V2);
+    let (key, why) = match placement.by {
+        PlacedBy::Affinity => (
+            "CPUAffinity",
+            "its processes start on these CPUs; they may change that themselves",
+        ),
+        PlacedBy::Cpuset if has_cpusets => (
+            "AllowedCPUs",
+            "none of its processes can leave these CPUs (systemd 244 and later)",
+        ),
+        PlacedBy::Cpuset => return Err("AllowedCPUs= needs cgroups of version 2 (write by=affinity)".to_owned()),
     };
     drop_in(drafts, service, &format!("{key}={cpus}"), why);
     if let Some(node) = placement.memory {
@@ -46,19 +46,13 @@ fn cpus(drafts: &Drafts<'_>, placement: &PlacementGoal) -> Result<CpuList, Strin
     let topology = &drafts.host.snapshot.topology;
     let online: CpuList = topology.cpus.iter().map(|cpu| cpu.cpu).collect();
     let of_node = |node: u32| -> CpuList {
-        online
-            .iter()
-            .filter(|&cpu| topology.node_of(cpu) == Some(node))
-            .collect()
+        let cpus = online.iter();
+        cpus.filter(|&cpu| topology.node_of(cpu) == Some(node)).collect()
     };
-    if let Some(node) = placement.memory {
-        let has_it = topology
-            .nodes
-            .known()
-            .is_some_and(|nodes| nodes.iter().any(|known| known.node == node));
-        if !has_it {
-            return Err(format!("this machine has no node {node}"));
-        }
+    let nodes = topology.nodes.known().into_iter().flatten();
+    let mut nodes = nodes.map(|known| known.node);
+    if let Some(node) = placement.memory.filter(|&node| nodes.all(|known| known != node)) {
+        return Err(format!("this machine has no node {node}"));
     }
     let cpus = placement.cpus.clone();
     let cpus = cpus.or_else(|| placement.memory.map(of_node)).unwrap_or_default();

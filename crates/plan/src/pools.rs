@@ -40,7 +40,7 @@ fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>, wante
         return without_directory(drafts, page, node, demand);
     };
     let share = Account::of(drafts.host, pool, node, wanted).share(demand);
-    let Share { pages, why, losses } = share.map_err(|unread| {
+    let Share { pages, why, mut losses } = share.map_err(|unread| {
         format!(
             "how many pages of {} are in use could not be read: {unread}",
             page.exact()
@@ -48,13 +48,8 @@ fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>, wante
     })?;
     check_memory(drafts, page, pages)?;
     let parts = parts(pool, node, pages)?;
-    let mut losses = Some(losses);
-    for &(node, pages) in &parts {
-        let losses = losses.take().unwrap_or_default();
-        let draft = runtime(pool, node, pages, &why)
-            .also(others(drafts, page))
-            .loses(losses);
-        drafts.add(draft);
+    for &part in &parts {
+        runtime(drafts, pool, part, &why, std::mem::take(&mut losses));
     }
     persist(drafts, pool, node, &parts, &why);
     Ok(())
@@ -132,14 +127,13 @@ fn parts(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Vec<(Option<u32>,
     Ok((0..).zip(&nodes).map(part).collect())
 }
 
-fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
+/// The part of a node, or all of it.
+fn runtime(drafts: &mut Drafts<'_>, pool: &Pool, (node, pages): (Option<u32>, u64), why: &str, losses: Vec<String>) {
     let path = setting(pool.size, node);
     let on = node.map_or_else(String::new, |node| format!("-node{node}"));
     let id = format!("pool-{}{on}", pool.size.exact());
-    let part = pool
-        .nodes
-        .known()
-        .and_then(|parts| parts.iter().find(|part| Some(part.node) == node));
+    let mut parts = pool.nodes.known().into_iter().flatten();
+    let part = parts.find(|part| Some(part.node) == node);
     let (all, surplus) = part.map_or((&pool.nr, &pool.surplus), |part| (&part.nr, &part.surplus));
     let now = persistent(all, surplus);
     // Pages that are there already cost nothing; where they could not be counted, all are taken to be new.
@@ -158,10 +152,9 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
         }
         false => why.to_owned(),
     };
-    Draft::setting(Layer::Runtime, &id, path, Value::Pages(pages))
-        .why(why)
-        .source(HUGETLB)
-        .takes(takes)
+    let others = others(drafts, pool.size);
+    let draft = Draft::setting(Layer::Runtime, &id, path, Value::Pages(pages));
+    drafts.add(draft.takes(takes).also(others).loses(losses), why, HUGETLB);
 }
 
 fn setting(page: Bytes, node: Option<u32>) -> String {
@@ -226,7 +219,7 @@ fn only_pool(drafts: &mut Drafts<'_>, page: Bytes, pages: u64, why: &str) {
     });
     let (id, others) = (format!("pool-{}", page.exact()), others(drafts, page));
     let draft = Draft::setting(Layer::Runtime, &id, PROC, Value::Pages(pages));
-    drafts.add(draft.why(why).source(HUGETLB).takes(takes).also(others));
+    drafts.add(draft.takes(takes).also(others), why, HUGETLB);
     sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), why);
 }
 
@@ -247,7 +240,7 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
         sysctl(drafts, "vm.nr_hugepages", &pages, why);
     } else if is_at_run_time && let Some(how) = drafts.host.keeps(&files) {
         let draft = Draft::instruction(Layer::Persistence, "pools-kept", "this host", how);
-        drafts.add(draft.why(why).source(HUGETLB));
+        drafts.add(draft, why, HUGETLB);
     } else if has_systemd && is_at_run_time {
         unit(drafts, pool.size, parts, why);
     } else if !is_by_cma && (takes_nodes || is_whole) {
@@ -263,7 +256,7 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
             true => "beside hugetlb_cma= the kernel makes no such pages at boot",
             false => "before Linux 5.16 the command line cannot name a node",
         };
-        drafts.add(draft.why(format!("{cause}; {why}")).source(HUGETLB));
+        drafts.add(draft, format!("{cause}; {why}"), HUGETLB);
     }
 }
 
@@ -279,15 +272,11 @@ pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str
     if own.is_configured_whole() || drafts.host.config.is_sysctl_unread {
         let how = own.keep_setting(name, value);
         let draft = Draft::instruction(Layer::Persistence, "sysctl", "this host", how);
-        let cause = match own {
-            Distribution::NixOs => "of two files of sysctl.d the one of NixOS may come last",
-            _ => "nothing here reads files of sysctl.d at boot",
+        let (draft, cause) = match own {
+            Distribution::NixOs => (draft, "of two files of sysctl.d the one of NixOS may come last"),
+            _ => (draft.reboot(), "nothing here reads files of sysctl.d at boot"),
         };
-        let draft = draft.why(format!("{cause}; {why}")).source("sysctl.d(5)");
-        drafts.add(match own {
-            Distribution::NixOs => draft,
-            _ => draft.reboot(),
-        });
+        drafts.add(draft, format!("{cause}; {why}"), "sysctl.d(5)");
         return;
     }
     let has_directory = drafts.host.has_directory("/etc/sysctl.d") || drafts.host.has_systemd();
@@ -303,12 +292,7 @@ pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str
     let draft = drafts.edit(Layer::Persistence, "sysctl", path, |text| {
         with_line(text, &line, |found| sets(found, name))
     });
-    drafts.add(
-        draft
-            .why(format!("{line} at each boot: {why}"))
-            .source("sysctl.d(5)")
-            .also(others),
-    );
+    drafts.add(draft.also(others), format!("{line} at each boot: {why}"), "sysctl.d(5)");
 }
 
 /// What is read after our file and sets the same.
@@ -338,18 +322,11 @@ fn unit(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], why:
             let text = if text.is_empty() { HEAD } else { text };
             with_line(text, &line, |found| found.contains(&path))
         });
-        drafts.add(
-            draft
-                .why(format!("fills pools before any service starts: {why}"))
-                .source("systemd.service(5)"),
-        );
+        let why = format!("fills pools before any service starts: {why}");
+        drafts.add(draft, why, "systemd.service(5)");
     }
-    wants(
-        drafts,
-        WANTS,
-        "hugewise-pools.service",
-        "sysinit.target starts it, without a link to be made",
-    );
+    let why = "sysinit.target starts it, without a link to be made";
+    wants(drafts, WANTS, "hugewise-pools.service", why);
 }
 
 const HEAD: &str = "[Unit]\n\
@@ -368,10 +345,5 @@ pub(super) fn wants(drafts: &mut Drafts<'_>, path: &str, unit: &str, why: &str) 
         let text = if text.is_empty() { "[Unit]\n" } else { text };
         with_line(text, &line, |found| found == line)
     });
-    drafts.add(
-        draft
-            .why(why)
-            .source("systemd.unit(5)")
-            .restart("systemctl daemon-reload"),
-    );
+    drafts.add(draft.restart("systemctl daemon-reload"), why, "systemd.unit(5)");
 }

@@ -12,6 +12,12 @@ pub(super) fn persistent(all: &Reading<u64>, surplus: &Reading<u64>) -> Result<u
     Ok(all.as_ref().into_result()?.saturating_sub(surplus.or_if_absent(0)?))
 }
 
+/// Pages that are mapped.
+fn used(all: &Reading<u64>, free: &Reading<u64>) -> Result<u64, Unread> {
+    let (all, free) = (all.as_ref().into_result()?, free.as_ref().into_result()?);
+    Ok(all.saturating_sub(*free))
+}
+
 /// What all goals together want of one pool.
 #[derive(Default)]
 pub(super) struct Demand<'g> {
@@ -223,13 +229,6 @@ impl<'a> Account<'a> {
 
     /// Pages that are mapped or reserved. The kernel does not report reservations by node.
     fn in_use(&self) -> Result<u64, Unread> {
-        let used = |all: &Reading<u64>, free: &Reading<u64>| {
-            Ok::<u64, Unread>(
-                all.as_ref()
-                    .into_result()?
-                    .saturating_sub(*free.as_ref().into_result()?),
-            )
-        };
         match self.part()? {
             None => {
                 let promised = *self.pool.reserved.as_ref().into_result()?;

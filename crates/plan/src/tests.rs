@@ -7,7 +7,7 @@ use model::Bytes;
 use model::plan::{Change, Layer, Plan, Value};
 
 use super::goal::Goal;
-use super::{Host, Need, Wanted, plan};
+use super::{Facts, Host, Need, Wanted, plan};
 
 mod databases;
 mod kernels;
@@ -28,6 +28,14 @@ pub(super) fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
         asks: false,
     };
     Wanted::new(goal.parse().expect(goal), needs.iter().map(need).collect())
+}
+
+impl Wanted {
+    /// Of a program of which nothing is known.
+    pub(super) fn new(goal: Goal, needs: Vec<Need>) -> Self {
+        let program = Facts::default();
+        Self { goal, needs, program }
+    }
 }
 
 pub(super) fn planned(source: &Source, wanted: &[Wanted]) -> Plan {

@@ -20,43 +20,30 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
         one(drafts, name, value, "as the goal says")?;
     }
     for (name, value) in &thp.settings {
-        follow(drafts, overruled(drafts, name, value))?;
+        follow(drafts, name, value, &[])?;
     }
     Ok(())
 }
 
-/// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect.
-pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
+/// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect: a switch of a size that says
+/// none of what is fine.
+pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str], why: &str) -> Result<(), String> {
     one(drafts, name, value, why)?;
-    follow(drafts, overruled(drafts, name, value))
+    follow(drafts, name, value, fine)
 }
 
-/// The same of a value that is to keep THP away: a size that is off stays so.
-pub(super) fn restrict(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
-    one(drafts, name, value, why)?;
-    follow(
-        drafts,
-        overruled(drafts, name, value).filter(|own| own.chosen != "never"),
-    )
-}
-
-fn follow(drafts: &mut Drafts<'_>, own: Option<Overruling>) -> Result<(), String> {
-    match own {
-        Some(own) => one(drafts, &own.name, "inherit", OVERRULED),
+fn follow(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str]) -> Result<(), String> {
+    match overruled(drafts, name, value, fine) {
+        Some(own) => one(drafts, &own, "inherit", OVERRULED),
         None => Ok(()),
     }
 }
 
-/// A switch of a size that does not follow the general one.
-pub(super) struct Overruling {
-    name: String,
-    chosen: String,
-}
-
 const OVERRULED: &str = "this size has a policy of its own, as after thp_anon= or thp_shmem= on the boot command line, and does not follow the general one";
 
-/// The switch of the PMD size, where it has another value than the general one is to have, and does not follow it, nor a goal sets it.
-pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<Overruling> {
+/// The switch of the PMD size, where it has another value than the general one is to have, or than those that are fine, and does not follow it, nor a
+/// goal sets it.
+pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str, fine: &[&str]) -> Option<String> {
     let thp = drafts.host.snapshot.thp.known()?;
     let of_pmd = thp.size(*thp.pmd_size.known()?)?;
     let own = match (name, value) {
@@ -66,10 +53,10 @@ pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<
         ("shmem_enabled", _) => &of_pmd.shmem_enabled,
         _ => return None,
     };
-    let chosen = own.known()?.chosen.clone();
+    let chosen = own.known()?.chosen.as_str();
     let name = format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10);
-    let is_own = chosen != "inherit" && chosen != value && !drafts.has(&format!("{THP}/{name}"));
-    is_own.then_some(Overruling { name, chosen })
+    let is_fine = chosen == "inherit" || chosen == value || fine.contains(&chosen);
+    (!is_fine && !drafts.has(&format!("{THP}/{name}"))).then_some(name)
 }
 
 fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
@@ -79,13 +66,8 @@ fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<()
     let id = format!("thp-{name}");
     let others = others(drafts, name);
     let draft = Draft::setting(Layer::Runtime, &id, path.clone(), Value::Text(value.to_owned()));
-    let applies = "new mappings and faults; what is mapped already stays as it is";
-    drafts.add(
-        draft
-            .why(format!("{why}; it holds for {applies}"))
-            .source(SOURCE)
-            .also(others),
-    );
+    let why = format!("{why}; it holds for new mappings and faults; what is mapped already stays as it is");
+    drafts.add(draft.also(others), why, SOURCE);
     persist(drafts, &path, value);
     Ok(())
 }
@@ -96,10 +78,8 @@ fn check(path: &str, value: &str, line: &Reading<String>) -> Result<(), String> 
             "this kernel has no {path} (see `hugewise doctor` for what it has)"
         )),
         Reading::Known(line) if line.contains('[') => {
-            let offered: Vec<&str> = line
-                .split_whitespace()
-                .map(|word| word.trim_matches(['[', ']']))
-                .collect();
+            let offered = line.split_whitespace().map(|word| word.trim_matches(['[', ']']));
+            let offered: Vec<&str> = offered.collect();
             match offered.contains(&value) {
                 true => Ok(()),
                 false => Err(format!("{path} does not take `{value}` (write {})", offered.join(", "))),
@@ -112,10 +92,8 @@ fn check(path: &str, value: &str, line: &Reading<String>) -> Result<(), String> 
 /// Everybody else who sets the general policy.
 fn others(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
     let lines = drafts.host.config.thp_policy.known().filter(|_| name == "enabled");
-    let lines = lines
-        .into_iter()
-        .flatten()
-        .filter(|line| !line.place.starts_with(TMPFILES));
+    let lines = lines.into_iter().flatten();
+    let lines = lines.filter(|line| !line.place.starts_with(TMPFILES));
     lines.map(|line| format!("{}: {}", line.place, line.value)).collect()
 }
 
@@ -127,18 +105,14 @@ fn persist(drafts: &mut Drafts<'_>, path: &str, value: &str) {
             None => ("rc-local", "this host: /etc/rc.local", format!("echo {value} > {path}")),
         };
         let draft = Draft::instruction(Layer::Persistence, id, on, text);
-        drafts.add(draft.why("the policy is gone after a reboot").source(SOURCE));
+        drafts.add(draft, "the policy is gone after a reboot", SOURCE);
         return;
     }
     let line = format!("w {path} - - - - {value}");
     let draft = drafts.edit(Layer::Persistence, "thp-tmpfiles", TMPFILES, |text| {
         with_line(text, &line, |found| found.split_whitespace().nth(1) == Some(path))
     });
-    drafts.add(
-        draft
-            .why("systemd-tmpfiles writes it early at each boot")
-            .source("tmpfiles.d(5)"),
-    );
+    drafts.add(draft, "systemd-tmpfiles writes it early at each boot", "tmpfiles.d(5)");
 }
 
 /// `MemoryTHP=` of systemd 260 and later; older ones ignore the line with a warning.

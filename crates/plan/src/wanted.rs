@@ -40,12 +40,6 @@ pub struct Need {
 }
 
 impl Wanted {
-    /// Of a program of which nothing is known.
-    pub fn new(goal: Goal, needs: Vec<Need>) -> Self {
-        let program = Facts::default();
-        Self { goal, needs, program }
-    }
-
     /// The pages of pools that it is for, for the record of the plan.
     pub(super) fn pool_needs(&self) -> Vec<PoolNeed> {
         let need = |need: &Need| PoolNeed {
@@ -54,11 +48,8 @@ impl Wanted {
             node: need.node,
             pages: need.pages,
         };
-        self.goal
-            .pools()
-            .into_iter()
-            .chain(self.needs.iter().map(need))
-            .collect()
+        let pools = self.goal.pools().into_iter();
+        pools.chain(self.needs.iter().map(need)).collect()
     }
 }
 

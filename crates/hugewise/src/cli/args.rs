@@ -8,7 +8,7 @@ use programs::config::given::FileKind;
 
 pub use crate::show::Format;
 pub use collapse::Collapse;
-pub use compare::{Between, Compare, Design, FailIf, Order};
+pub use compare::{Between, Compare};
 pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use host_memory::HostMemory;

@@ -4,7 +4,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command as CommandLine, CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Global};
-use crate::show::NO_BITMAP;
 
 /// Stands for the options that every command takes.
 const COMMON: &str = "Options of every command, such as --root, --json and --output: hugewise help options";
@@ -24,34 +23,20 @@ pub fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// Words for what a command does, and the command.
-const MEANT: [(&str, &str); 16] = [
-    ("bench", "measure latency"),
-    ("benchmark", "measure latency"),
-    ("check", "checkup"),
-    ("diagnose", "doctor"),
-    ("fix", "plan"),
-    ("huge", "explain"),
-    ("hugepages", "explain"),
-    ("list", "ps"),
-    ("processes", "ps"),
-    ("restore", "undo"),
-    ("revert", "undo"),
-    ("rollback", "undo"),
-    ("run", "compare"),
-    ("test", "compare"),
-    ("top", "ps --watch"),
-    ("why", "explain"),
+const MEANT: [(&str, &[&str]); 9] = [
+    ("checkup", &["check"]),
+    ("compare", &["run", "test"]),
+    ("doctor", &["diagnose"]),
+    ("explain", &["huge", "hugepages", "why"]),
+    ("measure latency", &["bench", "benchmark"]),
+    ("plan", &["fix"]),
+    ("ps", &["list", "processes"]),
+    ("ps --watch", &["top"]),
+    ("undo", &["restore", "revert", "rollback"]),
 ];
 
-/// For a word that is no command but means one, or is one below another command, and for a format that is gone: an error that names what to write.
+/// For a word that is no command but means one, or is one below another command: an error that names what to write.
 fn meant(command: &mut CommandLine, error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
-        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && option.starts_with("--format ")
-        && value == "png"
-    {
-        return command.error(ErrorKind::InvalidValue, format!("--format png: {NO_BITMAP}"));
-    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -59,11 +44,8 @@ fn meant(command: &mut CommandLine, error: clap::Error) -> clap::Error {
         let has = top.get_subcommands().any(|below| below.get_name() == word);
         has.then(|| format!("{} {word}", top.get_name()))
     });
-    let known = MEANT
-        .iter()
-        .find(|(said, _)| said == word)
-        .map(|(_, meant)| (*meant).to_owned());
-    match known.or(below) {
+    let known = MEANT.iter().find(|(_, said)| said.contains(&word.as_str()));
+    match known.map(|(meant, _)| (*meant).to_owned()).or(below) {
         Some(meant) => {
             let text = format!("there is no command `{word}` (write: hugewise {meant}; hugewise --help lists all)");
             command.error(ErrorKind::InvalidSubcommand, text)

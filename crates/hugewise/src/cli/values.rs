@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-
-use model::latency::Access;
 use model::{Bytes, PageKind};
 
 /// A value as it is typed.
@@ -24,16 +22,6 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
     named.or_else(|error| by_size().ok_or(error))
 }
 
-/// A page kind that comes without a pool and is measured by `measure migration`.
-pub fn movable_page(text: &str) -> Result<PageKind, String> {
-    match page_kind(text)? {
-        kind @ (PageKind::Base | PageKind::Thp) => Ok(kind),
-        other @ (PageKind::Mthp(_) | PageKind::Hugetlb(_)) => {
-            Err(format!("{other} is not measured here: write base or thp"))
-        }
-    }
-}
-
 /// A page size, or a page kind that has one.
 pub fn page_size(text: &str) -> Result<Bytes, String> {
     let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.x86_size());
@@ -47,42 +35,20 @@ pub fn pid(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| hint())
 }
 
-/// Parses an access that is one of two.
-pub fn access(text: &str) -> Result<Access, String> {
-    match text {
-        "read" => Ok(Access::Read),
-        "write" => Ok(Access::Write),
-        _ => Err(format!("`{text}` is neither read nor write")),
-    }
-}
-
 /// A share such as `1%` or `0.5%`, as a number from 0 to 1.
 pub fn percent(text: &str) -> Result<f64, String> {
     let fail = || format!("`{text}` is not a percentage (write a number and a percent sign, such as 1%)");
-    let value: f64 = text
-        .strip_suffix('%')
-        .and_then(|digits| digits.trim().parse().ok())
-        .ok_or_else(fail)?;
-    if (0.0..=100.0).contains(&value) {
-        Ok(value / 100.0)
-    } else {
-        Err(fail())
-    }
+    let value = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
+    let value = value.filter(|value: &f64| (0.0..=100.0).contains(value));
+    value.map(|value| value / 100.0).ok_or_else(fail)
 }
 
-/// A time such as `30s`, `1.5s`, `500ms` or `2m`.
+/// A time such as `30s`, `1.5s`, `500ms`, `2m` or `1h30m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let fail = || format!("`{text}` is not a time (write a number and a unit, such as 30s, 500ms or 2m)");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        _ => return Err(fail()),
-    };
-    let value: f64 = digits.parse().map_err(|_| fail())?;
-    let time = Duration::try_from_secs_f64(value * unit).map_err(|_| fail())?;
-    if time.is_zero() { Err(fail()) } else { Ok(time) }
+    let time = text.parse::<jiff::SignedDuration>().ok();
+    let time = time.and_then(|time| Duration::try_from(time).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("`{text}` is not a time (write a number and a unit, such as 30s, 500ms or 2m)"))
 }
 
 #[cfg(test)]

@@ -53,7 +53,13 @@ fn a_wrong_word_names_its_flag_and_what_to_write() {
 
 #[test]
 fn times_need_a_unit() {
-    for (text, time) in [("30s", 30_000), ("1.5s", 1_500), ("500ms", 500), ("2m", 120_000)] {
+    for (text, time) in [
+        ("30s", 30_000),
+        ("1.5s", 1_500),
+        ("500ms", 500),
+        ("2m", 120_000),
+        ("2min", 120_000),
+    ] {
         assert_eq!(duration(text), Ok(Duration::from_millis(time)), "{text}");
     }
     for text in ["", "30", "s", "-1s", "0s", "NaNs", "infs", "1h30", "1e400s"] {

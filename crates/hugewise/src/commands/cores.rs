@@ -3,7 +3,7 @@
 use anyhow::Context;
 use measure::cores::Spec;
 
-use super::measuring::{self, unless_stopped};
+use super::measuring;
 use super::session::Session;
 use super::stop;
 use crate::cli::args;
@@ -22,6 +22,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Cores) -> anyhow::Resu
         let rounds = if args.quick { QUICK_ROUNDS } else { ROUNDS };
         session.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
         let spec = Spec { cpus, rounds };
-        unless_stopped(measure::cores::run(&spec, &mut session.ui.progress(), &stop::is_asked))
+        let measured = measure::cores::run(&spec, &mut session.ui.progress(), &stop::is_asked);
+        Ok(measured?)
     })
 }

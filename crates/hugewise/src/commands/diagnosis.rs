@@ -14,14 +14,11 @@ pub fn diagnose(source: &Source, evidence: &Evidence) -> Doctor {
     let mut doctor = Doctor::of(evidence);
     let measured = measured(evidence);
     doctor.diagnosis.findings.retain(|finding| {
-        let pids: Vec<u32> = finding
-            .evidence
-            .iter()
-            .filter_map(|proof| pid_of(&proof.source))
-            .collect();
+        let pids = finding.evidence.iter().filter_map(|proof| pid_of(&proof.source));
+        let pids: Vec<u32> = pids.collect();
         pids.is_empty() || !pids.iter().all(|pid| measured.contains(pid))
     });
-    only_accepted(source, &mut doctor.diagnosis.findings);
+    only_accepted(&Planner::new(source), &mut doctor.diagnosis.findings);
     doctor
 }
 
@@ -29,25 +26,19 @@ pub fn diagnose(source: &Source, evidence: &Evidence) -> Doctor {
 fn measured(evidence: &Evidence) -> BTreeSet<u32> {
     let all = evidence.programs.known().map_or(&[][..], Vec::as_slice);
     let is_start = |program: &Program| {
-        let is_marked = program
-            .tunables
-            .known()
-            .is_some_and(|all| all.contains_key("HUGEWISE_RUN"));
+        let tunables = program.tunables.known();
+        let is_marked = tunables.is_some_and(|all| all.contains_key("HUGEWISE_RUN"));
         is_marked || program.pages.name == env!("CARGO_PKG_NAME")
     };
-    let mut measured: BTreeSet<u32> = all
-        .iter()
-        .filter(|program| is_start(program))
-        .map(Program::pid)
-        .collect();
+    let mut measured = BTreeSet::new();
     loop {
-        let before = measured.len();
-        let below = |program: &&Program| program.parent.known().is_some_and(|parent| measured.contains(parent));
-        let below: Vec<u32> = all.iter().filter(below).map(Program::pid).collect();
-        measured.extend(below);
-        if measured.len() == before {
+        let is_below = |program: &Program| program.parent.known().is_some_and(|parent| measured.contains(parent));
+        let more = all.iter().filter(|program| is_start(program) || is_below(program));
+        let more: BTreeSet<u32> = more.map(Program::pid).collect();
+        if more.len() == measured.len() {
             return measured;
         }
+        measured = more;
     }
 }
 
@@ -57,8 +48,7 @@ fn pid_of(place: &str) -> Option<u32> {
 }
 
 /// Takes out the plans that would be refused.
-pub(super) fn only_accepted(source: &Source, findings: &mut [Finding]) {
-    let planner = Planner::new(source);
+pub(super) fn only_accepted(planner: &Planner<'_>, findings: &mut [Finding]) {
     for finding in findings {
         if finding.plan.as_ref().is_some_and(|plan| !planner.accepts(&plan.goal)) {
             finding.drop_plan();

@@ -13,7 +13,7 @@ use super::diagnosis::diagnose;
 use super::ps;
 use super::report::{parsed, schema_of};
 use super::session::Session;
-use crate::cli::args::{self, DiffFailIf, Sort};
+use crate::cli::args::{self, DiffFailIf};
 use crate::diff::{Material, Parts, diff, machine};
 use crate::results::diff::{Change, Side};
 use crate::results::{Checkup, Diff, Doctor, ProcessList};
@@ -126,7 +126,7 @@ fn captured(name: &str, source: &Source) -> Material {
         warnings: Vec::new(),
         parts: Parts {
             doctor: Some(diagnose(source, &evidence)),
-            processes: ps::list(source, &evidence.snapshot, Sort::Large, None).ok(),
+            processes: ps::list(source, &evidence.snapshot, None).ok(),
             snapshot: Some(evidence.snapshot),
             ..Parts::default()
         },

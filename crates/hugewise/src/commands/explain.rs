@@ -36,7 +36,7 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
             ..machine.clone()
         };
         let mut usage = ::doctor::explain::usage(&evidence, target);
-        only_accepted(&session.source, &mut usage.findings);
+        only_accepted(&planner, &mut usage.findings);
         // Root cannot ask for more, and a capture holds no more.
         if rustix::process::geteuid().is_root() || !session.source.is_live() {
             usage.next.retain(|step| *step != Step::ExplainAsRoot);

@@ -32,7 +32,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Guest) -> anyhow::Resu
     measuring::run(look, session, |session, snapshot| {
         let spec = typed_spec(args, snapshot, session.seed)?;
         let measured = measure(&session.ui, &spec, args.placement.no_pool)?;
-        if let Some(why) = measured.as_ref().and_then(|(guest, _)| nothing(guest)) {
+        if let Some(why) = nothing(&measured.0) {
             bail!("not-obtained: nothing of what was asked for could be measured: {why}");
         }
         Ok(measured)
@@ -85,8 +85,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     })
 }
 
-/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
-/// pages are given back.
+/// Measures, on pages borrowed from the pools unless `no_pool`. Whatever happens, the pages are given back.
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Guest> {
     // Before pages are borrowed for nothing.
     measure::guest::can_run().map_err(|error| coded(error.into()))?;
@@ -117,8 +116,8 @@ fn nothing(guest: &Guest) -> Option<&str> {
 /// An error that scripts recognize by its first word.
 fn coded(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
+        None | Some(Error::Interrupted) => error,
         Some(known) => anyhow!("{}: {known}", known.code()),
-        None => error,
     }
 }
 

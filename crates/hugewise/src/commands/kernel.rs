@@ -79,7 +79,7 @@ fn pool_bytes(spec: &Spec) -> Bytes {
     Bytes(most * pooled.map(of).max().unwrap_or(0))
 }
 
-/// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
+/// Measures. Whatever happens, borrowed pages are given back.
 fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
     let kinds: BTreeSet<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     let note = format!("measuring {} operations by {:?} workers", spec.ops.len(), spec.workers);

@@ -36,7 +36,7 @@ fn typed_spec(args: &args::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::R
         kinds: or_usual(&args.pages, || usual.kinds),
         sizes: working_sets(args, room(snapshot)?.min(beside))?,
         patterns: args.pattern.clone(),
-        accesses: args.access.each(),
+        accesses: args.access.clone(),
         budget: args.budget,
         cpu: args.placement.cpu,
         node: args.placement.node,
@@ -76,8 +76,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     })
 }
 
-/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
-/// pages are given back.
+/// Measures, on pages borrowed from the pools unless `no_pool`. Whatever happens, the pages are given back.
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());

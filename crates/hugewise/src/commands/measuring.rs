@@ -12,8 +12,8 @@ use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
 use draw::Look;
 
-/// A measurement with its warnings; none if the user stopped it.
-pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
+/// A measurement with its warnings.
+pub(super) type Measured<T> = anyhow::Result<(T, Vec<Warning>)>;
 
 /// What any of them takes, this program included.
 const LEAST: Bytes = Bytes::mib(32);
@@ -28,11 +28,10 @@ pub(super) fn run<T: Shape>(
     let form = session.form::<T>()?;
     let snapshot = Snapshot::take(&session.source);
     stop::on_signals()?;
-    let Some((measured, warnings)) = measure(session, &snapshot)? else {
-        return Ok(Outcome::Interrupted);
-    };
+    let (measured, warnings) = measure(session, &snapshot)?;
     let result = session.about(&snapshot, warnings, measured);
-    session.give_with(&result, form, look)
+    session.warn(&result);
+    session.print(&result, form, look)
 }
 
 /// Refuses ends of working sets that are the wrong way round.
@@ -73,11 +72,8 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let room = room.context("how much memory a limit leaves")?;
     let available = room.within(machine);
     if available < LEAST {
-        let set_by = room
-            .least
-            .filter(|least| least.left <= available)
-            .map(|least| least.set_by);
-        let set_by = set_by.unwrap_or_else(|| "MemAvailable".to_owned());
+        let least = room.least.filter(|least| least.left <= available);
+        let set_by = least.map_or_else(|| "MemAvailable".to_owned(), |least| least.set_by);
         bail!("{set_by} leaves {available} of memory, and the least that a measurement takes is {LEAST}");
     }
     Ok(available)
@@ -99,7 +95,7 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
     all.filter(|kind| has.contains(kind)).collect()
 }
 
-/// Measures with so many bytes of each pooled kind on loan, unless `no_pool`; none if the user stopped it. Whatever happens,
+/// Measures with so many bytes of each pooled kind on loan, unless `no_pool`. Whatever happens,
 /// the pages are given back. The note says what is measured; a measurement that goes on has none, and reports nothing of its loan.
 pub(super) fn on_loan<T>(
     ui: &Ui,
@@ -115,13 +111,5 @@ pub(super) fn on_loan<T>(
     let loan = Loan::take(ui, wanted.into_iter().filter(|_| !no_pool), note.is_some());
     let measured = measure(&mut ui.progress(), &stop::is_asked);
     loan.give_back(ui);
-    unless_stopped(measured)
-}
-
-/// What was measured; none if the user stopped it.
-pub(super) fn unless_stopped<T>(measured: Result<(T, Vec<Warning>), Error>) -> Measured<T> {
-    match measured {
-        Err(Error::Interrupted) => Ok(None),
-        measured => Ok(Some(measured?)),
-    }
+    Ok(measured?)
 }

@@ -9,7 +9,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::measuring::{self, available, cache, or_usual, unless_stopped};
+use super::measuring::{self, available, cache, or_usual, room};
 use super::session::Session;
 use super::stop;
 use crate::cli::args;
@@ -25,8 +25,6 @@ const MOST_BEYOND: Bytes = Bytes::mib(256);
 const LARGEST: Bytes = Bytes::mib(64);
 /// The same where seconds count.
 const LARGEST_QUICK: Bytes = Bytes::mib(4);
-/// Page tables and rings of all sizes together are half of memory at most.
-const SHARE: u64 = 4;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::Result<Outcome> {
     measuring::run(session.ui.look(), session, |session, snapshot| {
@@ -36,11 +34,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::
         }
         session.ui.note("measuring what a move to another CPU costs");
         let measured = measure::migration::run(&spec, &mut session.ui.progress(), &stop::is_asked);
-        let mut measured = unless_stopped(measured)?;
-        if let Some((migration, warnings)) = &mut measured {
-            warnings.extend(topology(snapshot, migration));
-        }
-        Ok(measured)
+        let (migration, mut warnings) = measured?;
+        warnings.extend(topology(snapshot, &migration));
+        Ok((migration, warnings))
     })
 }
 
@@ -76,7 +72,8 @@ fn memory(snapshot: &Snapshot) -> anyhow::Result<Memory> {
 
 /// As typed, or from 16K by factors of four up to the last-level cache.
 fn sizes(args: &args::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
-    let most = available(snapshot)?.0 / SHARE;
+    // With their page tables and rings they take half of memory at most.
+    let most = room(snapshot)?;
     let mut sizes = args.sizes.clone();
     if sizes.is_empty() {
         let last = (2..=4).filter_map(|level| cache(snapshot, level)).max();
@@ -90,9 +87,8 @@ fn sizes(args: &args::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Byte
             sizes.push(last);
         }
     }
-    let all: u64 = sizes.iter().map(|bytes| bytes.0).sum();
+    let all: Bytes = sizes.iter().copied().sum();
     if all > most {
-        let (all, most) = (Bytes(all), Bytes(most));
         bail!("--sizes: all sizes together are {all}, and {most} may be taken (a quarter of available memory)");
     }
     if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {

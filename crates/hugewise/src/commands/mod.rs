@@ -10,8 +10,6 @@ pub mod diagnosis;
 mod diff;
 mod doctor;
 mod explain;
-#[doc(hidden)]
-pub mod fuzz;
 mod guest;
 mod kernel;
 mod latency;
@@ -43,7 +41,7 @@ pub(crate) use stop::is_asked as is_stop_asked;
 pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;
-use crate::cli::args::{self, Command, Measure, Placement, Simulate};
+use crate::cli::args::{Command, Measure, Placement, Simulate};
 use crate::files::Access;
 use crate::ui::Outcome;
 use session::Session;
@@ -64,7 +62,10 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     if !matches!(cli.command, Command::Status) {
         pools::recover(&session.ui);
     }
-    let outcome = carry_out(&mut session, cli)?;
+    let outcome = match carry_out(&mut session, cli) {
+        Err(error) if stop::is_interrupted(&error) => Outcome::Interrupted,
+        outcome => outcome?,
+    };
     Ok(session.ui.ended(outcome))
 }
 
@@ -98,9 +99,7 @@ fn carry_out(session: &mut Session<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Explain(args) => explain::run(session, args),
         Command::Diff(args) => diff::run(session, args),
         Command::Ps(args) => ps::run(session, args),
-        Command::Vm(args::Vm {
-            what: None | Some(args::VmWhat::List),
-        }) => vm::run(session),
+        Command::Vm(_) => vm::run(session),
         Command::Snapshot(args) => snapshot::run(session, args),
         Command::Report(args) => report::run(session, args),
         Command::Schema(args) => schema::run(session, args),

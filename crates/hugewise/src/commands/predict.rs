@@ -14,7 +14,7 @@ use predict::{Calibration, Observed, Prediction, Replay, history, settings, sett
 use translation::machine::Machine;
 use translation::study::Setting;
 
-use self::calibrate::{Prepared, Runs};
+use self::calibrate::Prepared;
 use super::compare::around::Around;
 use super::compare::store::Store;
 use super::session::Session;
@@ -46,12 +46,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     let machine = machine::named_or_at_hand(named, &snapshot)?;
     suits(&machine).with_context(|| format!("--machine {}", named.unwrap_or("here")))?;
     let mut warnings = Vec::new();
-    let made = match &args.trace {
+    let (prediction, reaches) = match &args.trace {
         Some(path) => of_trace(session, args, path, &mut asked(machine, args.warm_up), &mut warnings)?,
         None => of_program(session, args, &snapshot, machine, &mut warnings)?,
-    };
-    let Some((prediction, reaches)) = made else {
-        return Ok(Outcome::Interrupted);
     };
     let is_guest = machine::is_here(named) && prediction.calibration.is_none() && tlb::is_in_vm(&snapshot);
     warnings.extend(is_guest.then(in_a_guest));
@@ -70,7 +67,7 @@ fn of_trace(
     path: &Path,
     asked: &mut Replay,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Option<Made>> {
+) -> anyhow::Result<Made> {
     match Opened::history(path, args.trace_format, &asked.machine)? {
         Some(history) => asked.history = history,
         None => warnings.push(read_once()),
@@ -80,22 +77,19 @@ fn of_trace(
     let replayed = opened.run(session, asked)?;
     let name = format!("{} ({})", path.display(), opened.trace.format().name());
     let prediction = asked.prediction(name, opened.trace.head().cloned(), &replayed, None);
-    Ok(Some((prediction, reaches(asked))))
+    Ok((prediction, reaches(asked)))
 }
 
-/// None if the user stopped it.
 fn of_program(
     session: &Session<'_>,
     args: &Predict,
     snapshot: &Snapshot,
     machine: Machine,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Option<Made>> {
+) -> anyhow::Result<Made> {
     session.must_be_live("tracing a program")?;
     session.say_unread_input();
-    let Some((recorded, runs)) = run_program(session, args, snapshot, &machine, warnings)? else {
-        return Ok(None);
-    };
+    let (recorded, runs) = run_program(session, args, snapshot, &machine, warnings)?;
     let beside = runs
         .as_ref()
         .map_or_else(Vec::new, |(base, _)| settings_beside(&machine, *base));
@@ -104,7 +98,7 @@ fn of_program(
     stop::on_signals()?;
     // From here on nothing is left to put back.
     let prediction = stop::while_reading(|| replayed(&mut asked, recorded, runs))?;
-    Ok(Some((prediction, reaches(&asked))))
+    Ok((prediction, reaches(&asked)))
 }
 
 /// Runs here, against base pages in that setting.
@@ -117,42 +111,34 @@ fn run_program(
     snapshot: &Snapshot,
     machine: &Machine,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Option<(Recorded, Calibrated)>> {
+) -> anyhow::Result<(Recorded, Calibrated)> {
     let trace = || {
         let recorded = record(&args.command, args.budget, args.window, args.ignore_failure)?;
-        let told = recorded
-            .iter()
-            .map(|recorded| captured_in(&recorded.windows, recorded.cpu));
-        told.for_each(|told| session.ui.note(&told));
+        session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
         Ok::<_, anyhow::Error>(recorded)
     };
     let Some(time) = args.calibrate else {
-        return Ok(trace()?.map(|recorded| (recorded, None)));
+        return Ok((trace()?, None));
     };
     let request = calibrate::request(session, snapshot, args, time)?;
     let (around, mut store) = (Around::new(&session.ui), Store::nowhere());
     let mut log = RunLog::new(&mut store);
     let prepared = Prepared::of(&request, snapshot, &around, &mut log)?;
-    let Some(base) = calibrate::base(session, snapshot, machine, warnings)? else {
-        return Ok(None);
-    };
-    let Some(recorded) = trace()? else {
-        return Ok(None);
-    };
-    let made = match prepared.too_short(recorded.cpu) {
-        Some(why) => Runs::Nothing(why),
+    let base = calibrate::base(session, snapshot, machine, warnings)?;
+    let recorded = trace()?;
+    let observed = match prepared.too_short(recorded.cpu) {
+        Some(why) => Err(why),
         None => prepared.made(&mut log, warnings)?,
     };
-    match made {
-        Runs::Stopped => Ok(None),
-        Runs::Observed(observed) => {
+    match observed {
+        Ok(observed) => {
             warnings.extend(calibrate::mixed(snapshot).err().map(no_mix));
-            Ok(Some((recorded, Some((base, observed)))))
+            Ok((recorded, Some((base, observed))))
         }
-        Runs::Nothing(why) => {
+        Err(why) => {
             let text = format!("{why}: the prediction is without runs");
             warnings.push(Warning::new("not-calibrated", text));
-            Ok(Some((recorded, None)))
+            Ok((recorded, None))
         }
     }
 }

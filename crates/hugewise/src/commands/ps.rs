@@ -37,11 +37,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
     let is_series = session.form::<ProcessList>()?.is_series();
     stop::on_signals()?;
-    if !is_series {
-        session.ui.watch();
-    }
+    session.ui.is_watch = !is_series;
     let mut turn = 0;
-    while !stop::is_asked() && !session.ui.is_gone() {
+    while !stop::is_asked() && !session.ui.is_gone {
         let began = Instant::now();
         stop::while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
@@ -79,30 +77,20 @@ fn give<T: Shape>(
     Ok(Outcome::Done)
 }
 
-/// All processes, in the order given.
-pub(super) fn list(
-    source: &Source,
-    snapshot: &Snapshot,
-    sort: Sort,
-    top: Option<usize>,
-) -> anyhow::Result<ProcessList> {
-    let rows = rows(source, snapshot)?;
-    let held = processes::held_by_nobody(source, snapshot, &rows);
-    let rows = rows.into_iter().map(ProcessRow::new);
-    let mut list = ProcessList::new(rows.collect(), sort, top);
-    list.held_by_nobody = Some(held);
-    Ok(list)
-}
-
-fn rows(source: &Source, snapshot: &Snapshot) -> anyhow::Result<Vec<ProcessPages>> {
-    let listed = processes::list(source).into_result();
-    listed.with_context(|| format!("the processes of {}", snapshot.source))
+/// All processes, as the command lists them without options, or the first of these.
+pub(super) fn list(source: &Source, snapshot: &Snapshot, top: Option<usize>) -> anyhow::Result<ProcessList> {
+    let args = args::Ps {
+        top,
+        ..args::Ps::default()
+    };
+    selected(source, snapshot, &args)
 }
 
 /// The processes asked for, or sums over them.
 fn selected(source: &Source, snapshot: &Snapshot, args: &args::Ps) -> anyhow::Result<ProcessList> {
     let select = Select::new(source, args)?;
-    let all = rows(source, snapshot)?;
+    let all = processes::list(source).into_result();
+    let all = all.with_context(|| format!("the processes of {}", snapshot.source))?;
     let held = processes::held_by_nobody(source, snapshot, &all);
     let fitting = all.into_iter().filter(|process| select.fits(source, process));
     let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, args)).collect();
@@ -163,17 +151,11 @@ impl Walked {
             visit(pages, why);
             Ok(())
         });
-        match walked {
-            Ok(()) => Self {
-                missed: missing.sum(),
-                coverage: Reading::Known(covering.sum()),
-                thp,
-            },
-            Err(why) => Self {
-                missed: Reading::Unread(why.clone()),
-                coverage: Reading::Unread(why),
-                thp: ThpByStart::default(),
-            },
+        let walked = Reading::from(walked);
+        Self {
+            missed: walked.as_ref().and_then(|&()| missing.sum().into_result()),
+            coverage: walked.as_ref().map(|&()| covering.sum()),
+            thp: walked.map(|()| thp).into_result().unwrap_or_default(),
         }
     }
 }
@@ -193,10 +175,8 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
         }
     });
     let nodes = processes::nodes(source, pid, &walked.thp, Limits::PATIENT);
-    let was_refused = walked
-        .missed
-        .known()
-        .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
+    let missed = walked.missed.known();
+    let was_refused = missed.is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
     let mappings = match walked.coverage.unread() {
         Some(why) => Reading::Unread(why.clone()),
         None if rows.is_cut() => {

@@ -113,23 +113,17 @@ fn described(target: &Target) -> String {
 
 /// The running programs that goals are for; `None` if they are for no program that can be looked up.
 pub(super) fn programs(source: &Source, goals: &[String]) -> Option<Vec<Program>> {
-    let wants = goals.iter().filter_map(|goal| Some(goal.parse::<Goal>().ok()?.want));
-    let wants: Vec<Want> = wants.filter(is_for_a_program).collect();
-    let targets = wants.iter().flat_map(|want| targets(source, want));
-    let mut programs: Vec<Program> = targets.map(|target| program(source, &target)).collect();
+    let goals = goals.iter().filter_map(|goal| goal.parse::<Goal>().ok());
+    let targets: Vec<Vec<Target>> = goals.filter_map(|goal| targets(source, &goal.want)).collect();
+    let programs = targets.iter().flatten();
+    let mut programs: Vec<Program> = programs.map(|target| program(source, target)).collect();
     programs.sort_by_key(|program| program.pid);
     programs.dedup_by_key(|program| program.pid);
-    (!wants.is_empty()).then_some(programs)
+    (!targets.is_empty()).then_some(programs)
 }
 
-fn is_for_a_program(want: &Want) -> bool {
-    !matches!(
-        want,
-        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_)
-    )
-}
-
-fn targets(source: &Source, want: &Want) -> Vec<Target> {
+/// What runs of one goal; `None` if it is for no program that can be looked up.
+fn targets(source: &Source, want: &Want) -> Option<Vec<Target>> {
     let snapshot = Snapshot::take(source);
     let found = |word: &str, fits: &dyn Fn(&Target) -> bool| {
         let targets = programs::targets(source, &snapshot, word).unwrap_or_default();
@@ -140,7 +134,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         asked == Some(heap) || doctor::explain::largest_heap(&target.main) == Some(heap)
     };
     let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
-    match want {
+    Some(match want {
         Want::Database(goal) => found(goal.kind.word(), &|target| reads(target, &goal.file)),
         Want::Jvm(goal) => found("java", &|target| match &goal.service {
             Some(service) => unit(target).as_ref() == Some(service),
@@ -149,8 +143,8 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         Want::Vm(goal) => found(&goal.name, &|target| target.vm.is_some()),
         Want::Redis => found("redis", &|_| true),
         Want::Placement(goal) => found(&goal.service, &|target| unit(target).as_ref() == Some(&goal.service)),
-        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) => Vec::new(),
-    }
+        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) => return None,
+    })
 }
 
 /// Is the server of a goal MariaDB? By its names, by the sections of its option file, by the program that runs with that file, or
@@ -159,7 +153,7 @@ pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal) -> bool {
     let is_named = |name: &str| name.contains("mariadb");
     let has_sections = || Options::read(source, "", &goal.file).is_ok_and(|options| options.names_mariadb);
     let running = || targets(source, &Want::Database(goal.clone()));
-    let runs = || running().first().map(|target| target.main.is_mariadb());
+    let runs = || Some(running()?.first()?.main.is_mariadb());
     let is_installed = || source.real("/usr/sbin/mysqld").ends_with("/mariadbd");
     let is_one = || {
         goal.is_mariadb
@@ -226,20 +220,13 @@ fn must_be_of_the_host(source: &Source, target: &Target, server: &Server, file: 
 
 /// Is the configuration file that of a container? A capture keeps parts of files, so there the control group alone decides.
 fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
-    let is_container = target
-        .main
-        .cgroup()
-        .ok()
-        .flatten()
-        .is_some_and(|groups| groups.is_container);
+    let groups = target.main.cgroup().ok().flatten();
     let is_other = |file: &str| {
         let inside = source.bytes(&target.main.file(&format!("root{file}")));
-        source.is_live()
-            && inside
-                .known()
-                .is_some_and(|inside| source.bytes(file).known() != Some(inside))
+        let inside = inside.known().filter(|_| source.is_live());
+        inside.is_some_and(|inside| source.bytes(file).known() != Some(inside))
     };
-    is_container || file.is_some_and(is_other)
+    groups.is_some_and(|groups| groups.is_container) || file.is_some_and(is_other)
 }
 
 /// The goal that a plan takes instead of a server whose configuration file it must not change, where the number of its pages

@@ -118,19 +118,8 @@ impl<'a> Session<'a> {
 
     /// Gives a result to the user: its warnings first, then itself.
     pub(super) fn give<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
-        let look = self.ui.look();
-        self.give_with(result, form, look)
-    }
-
-    /// The same with another look.
-    pub(super) fn give_with<T: Shape>(
-        &mut self,
-        result: &Envelope<T>,
-        form: Format,
-        look: Look,
-    ) -> anyhow::Result<Outcome> {
         self.warn(result);
-        self.print(result, form, look)
+        self.print(result, form, self.ui.look())
     }
 
     pub(super) fn warn<T>(&self, result: &Envelope<T>) {

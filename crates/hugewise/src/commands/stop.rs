@@ -56,6 +56,18 @@ pub(super) fn survive_file_limit() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a command that the user stopped fails with. [`super::run`] ends with it, as it is no failure.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(super) struct Interrupted;
+
+/// Did it fail because the user stopped it?
+pub(super) fn is_interrupted(error: &anyhow::Error) -> bool {
+    let is_measure = matches!(error.downcast_ref(), Some(measure::Error::Interrupted));
+    let is_compare = matches!(error.downcast_ref(), Some(compare::Error::Interrupted));
+    is_measure || is_compare || error.is::<Interrupted>()
+}
+
 /// Has a signal asked this program to end?
 pub(crate) fn is_asked() -> bool {
     times_asked() > 0

@@ -25,8 +25,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Tlb) -> anyhow::Result
     })
 }
 
-/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
-/// pages are given back.
+/// Measures, on pages borrowed from the pools unless `no_pool`. Whatever happens, the pages are given back.
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
     let note = format!("timing translation on {} page kinds", spec.kinds.len());
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
@@ -35,7 +34,7 @@ pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
     })
 }
 
-/// Times the kinds that need no pool for a few seconds, for what the host backs; `None` if the user stopped it.
+/// Times the kinds that need no pool for a few seconds, for what the host backs.
 pub(super) fn host(ui: &Ui, snapshot: &Snapshot) -> Measured<Tlb> {
     measure(ui, &spec(usual(snapshot), true, snapshot)?, true)
 }

@@ -11,7 +11,7 @@ use process::{Attention, Done, Order, Process, ThpSwitch, WaitError};
 use translation::{Access, Side};
 
 use super::session::Session;
-use super::stop;
+use super::stop::{self, Interrupted};
 use crate::cli::args;
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
@@ -22,9 +22,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Resu
     if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
     }
-    let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
-        return Ok(Outcome::Interrupted);
-    };
+    let recorded = record(&args.command, args.budget, args.window, args.ignore_failure)?;
     let mut written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
     session.ui.result_by(&mut written)?;
     session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
@@ -42,13 +40,13 @@ pub(super) struct Recorded {
 /// Steps longer than a window takes, but for a thread that waits in the kernel.
 const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Captures a program; none if the user stopped it.
+/// Captures a program.
 pub(super) fn record(
     words: &[OsString],
     budget: Duration,
     window: u64,
     ignore_failure: bool,
-) -> anyhow::Result<Option<Recorded>> {
+) -> anyhow::Result<Recorded> {
     stop::on_signals()?;
     let program = || words[0].to_string_lossy().into_owned();
     // Of a huge page the kernel does not say which base pages are used.
@@ -69,11 +67,11 @@ pub(super) fn record(
     };
     let captured = match capture(&mut process, limits, &stop::is_asked) {
         Ok(captured) => captured,
-        Err(WaitError::Interrupted) => return Ok(None),
+        Err(WaitError::Interrupted) => bail!(Interrupted),
         Err(WaitError::Failed(error)) => return Err(error).with_context(program),
     };
     if stop::is_asked() {
-        return Ok(None);
+        bail!(Interrupted);
     }
     if captured.has_ended {
         let done = process.end()?;
@@ -85,7 +83,7 @@ pub(super) fn record(
     }
     match captured.windows.is_empty() {
         true => Err(without_window(captured, &program())),
-        false => Ok(Some(recorded(words, captured))),
+        false => Ok(recorded(words, captured)),
     }
 }
 

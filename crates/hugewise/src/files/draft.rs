@@ -9,8 +9,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::choice::{Access, Existing};
 use super::place::Place;
+use super::{Access, Existing};
 
 /// The longest part of a target's name in a temporary name, which has 255 bytes at most.
 const LONGEST: usize = 200;

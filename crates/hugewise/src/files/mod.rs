@@ -5,7 +5,6 @@
 //! file removes. What is no regular file (a terminal, a pipe, `/dev/null`) is written straight. Settings of the machine are
 //! `settings`'s, whose `sink/rooted.rs` says why it has a way of its own.
 
-mod choice;
 mod draft;
 mod place;
 
@@ -16,12 +15,28 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
-pub(crate) use choice::{Access, Existing};
 use draft::Draft;
 use place::{Found, Place};
 
 /// Bytes that are written at a time.
 const BUFFER: usize = 64 << 10;
+
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Those that the umask allows; a file that is replaced keeps its owner and mode.
+    Usual,
+    /// Its owner alone, from the first byte, whatever is replaced.
+    Private,
+}
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Replace,
+    /// It stays, and the write fails.
+    Refuse,
+}
 
 /// Where a result goes; it could be written when this was made.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use process::Done;
 use process::rights::{ShutIn, User};
 
-use super::{Ended, run};
+use super::run;
 
-fn shell(script: &str, timeout: Duration) -> Result<Ended, String> {
+fn shell(script: &str, timeout: Duration) -> Result<Done, String> {
     let shut_in = ShutIn {
         directory: "/".into(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("A".into(), "b".into())],
@@ -17,9 +18,9 @@ fn shell(script: &str, timeout: Duration) -> Result<Ended, String> {
 }
 
 fn text(script: &str) -> String {
-    let ended = shell(script, Duration::from_secs(60)).expect("it ends");
-    assert!(ended.status.success(), "{}", ended.stderr);
-    ended.stdout
+    let done = shell(script, Duration::from_secs(60)).expect("it ends");
+    assert!(done.ended.status.success(), "{}", done.outputs.errors());
+    done.outputs.output()
 }
 
 /// Is a process there that is no zombie?
@@ -67,7 +68,7 @@ fn a_helper_that_does_not_end_is_ended_with_what_it_started() {
     let temp = tempfile::tempdir().expect("a directory");
     let pids = temp.path().join("pids");
     let script = format!("sleep 600 & echo $! $$ > {}; wait", pids.display());
-    let error = shell(&script, Duration::from_secs(2)).expect_err("it never ends");
+    let error = shell(&script, Duration::from_secs(2)).err().expect("it never ends");
     assert!(error.contains("no answer within 2s"), "{error}");
     let pids = std::fs::read_to_string(pids).expect("it had begun");
     for pid in pids.split_whitespace() {
@@ -95,7 +96,7 @@ fn a_helper_that_prints_without_end_is_ended() {
         "while :; do echo 0123456789012345678901234567890123456789; done",
         Duration::from_secs(600),
     );
-    assert!(error.expect_err("too much").contains("more than 64 KiB"));
+    assert!(error.err().expect("too much").contains("more than 64 KiB"));
 }
 
 #[test]
@@ -109,8 +110,8 @@ fn a_helper_of_another_user_has_none_of_root_s_groups() {
         ..ShutIn::default()
     };
     let (program, arguments) = (Path::new("/bin/cat"), ["/proc/self/status".into()]);
-    let ended = run(program, &arguments, &shut_in, Duration::from_secs(60)).expect("it ends");
-    let status = ended.stdout;
+    let done = run(program, &arguments, &shut_in, Duration::from_secs(60)).expect("it ends");
+    let status = done.outputs.output();
     let has = |line: &str| status.lines().any(|seen| seen.trim_end() == line);
     assert!(has("Uid:\t65534\t65534\t65534\t65534"), "{status}");
     assert!(has("Gid:\t65534\t65534\t65534\t65534") && has("Groups:"), "{status}");

@@ -36,8 +36,9 @@ pub(super) fn build(folder: &Path, lines: &[String], files: &[CarriedFile], time
     for line in lines {
         let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &shut_in, timeout);
         let made = made.map_err(anyhow::Error::msg)?;
-        if !made.status.success() {
-            bail!("`{line}` ended with {}: {}", made.status, made.stderr.trim());
+        let status = made.ended.status;
+        if !status.success() {
+            bail!("`{line}` ended with {status}: {}", made.outputs.errors().trim());
         }
     }
     fresh.takes_the_place_of(folder)

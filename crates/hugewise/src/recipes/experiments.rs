@@ -14,7 +14,7 @@ use studies::claims::{self, Claim, Measure};
 use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
-use super::recipe::{filled, list};
+use super::recipe::{filled, names};
 use super::{Chosen, choose};
 use crate::cli::values;
 use crate::trusted::to_be_run;
@@ -167,15 +167,11 @@ fn is_named(planned: &Planned, asked: &str) -> bool {
 impl Entry {
     /// All combinations of its rows; one without values if it has none.
     fn rows(&self) -> Vec<Row> {
+        let both = |before: &Row, row: &Row| before.clone().into_iter().chain(row.clone()).collect::<Row>();
         let mut all = vec![Row::new()];
         for rows in &self.each {
-            let with = |before: &Row| {
-                let joined = rows.iter().map(|row| before.iter().chain(row));
-                joined
-                    .map(|both| both.map(|(name, value)| (name.clone(), value.clone())).collect())
-                    .collect()
-            };
-            all = all.iter().flat_map(|before| -> Vec<Row> { with(before) }).collect();
+            let with = |before: &Row| rows.iter().map(|row| both(before, row)).collect::<Vec<Row>>();
+            all = all.iter().flat_map(with).collect();
         }
         all
     }
@@ -196,11 +192,8 @@ impl Reader<'_> {
             choose(&workload, self.folder).or_else(|error| self.typed.fail(&entry.workload, format!("{error:#}")))?;
         let differs = entry.differs.iter().map(|differs| self.difference(differs));
         let differs = differs.collect::<Result<Vec<_>, _>>()?;
-        let published = entry
-            .published
-            .as_ref()
-            .map(|published| self.published(published, &entry.name));
-        let published = published.transpose()?;
+        let published = |published| self.published(published, &entry.name);
+        let published = entry.published.as_ref().map(published).transpose()?;
         Ok(Planned {
             time: self.parsed(&entry.time, values::duration)?,
             memory: self.parsed(&entry.memory, str::parse::<Bytes>)?,
@@ -220,12 +213,7 @@ impl Reader<'_> {
     }
 
     fn text(&self, at: &Text) -> Result<String, FileError> {
-        filled(at.get_ref(), &self.row).or_else(|name| {
-            let known: Vec<&str> = self.row.keys().map(String::as_str).collect();
-            let known = list(&known);
-            let why = format!("there is no `{{{name}}}` here: expected a value of `each` ({known})");
-            self.typed.fail(at, why)
-        })
+        filled(self.typed, at, &self.row)
     }
 
     fn parsed<T>(&self, at: &Text, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, FileError> {
@@ -311,8 +299,7 @@ impl Reader<'_> {
             Some(sentence) => Ok(sentence.clone()),
             None if text.is_empty() || text.contains(' ') => Ok(text),
             None => {
-                let known: Vec<&str> = table.keys().map(String::as_str).collect();
-                let known = known.join(", ");
+                let known = names(table);
                 let why = format!("`{text}` is not in [{title}]: expected a text, or one of {known}");
                 self.typed.fail(at, why)
             }

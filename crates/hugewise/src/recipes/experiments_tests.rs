@@ -94,7 +94,7 @@ fn a_mistake_in_a_file_of_one_s_own_is_named_with_its_line_and_what_is_expected(
             "chase-{size}",
             "chase-{sice}",
             2,
-            "there is no `{sice}` here: expected a value of `each` (size)",
+            "there is no `{sice}` here: expected one of size",
         ),
         ("chase-{size}", "chase", 2, "there are two experiments `chase`"),
         ("chase-{size}", "../x", 2, "expected a-z, 0-9 and -"),

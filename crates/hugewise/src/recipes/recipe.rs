@@ -24,10 +24,9 @@ use crate::cli::values;
 /// Words that its texts may name beside parameters and programs. `{arm}` stays: it is of each arm.
 const DIR: &str = "dir";
 const SCRATCH: &str = "scratch";
-const AS_USER: &str = "as_user";
 const CPUS: &str = "cpus";
 const ARM: &str = "arm";
-const RESERVED: [&str; 5] = [DIR, SCRATCH, AS_USER, CPUS, ARM];
+const RESERVED: [&str; 4] = [DIR, SCRATCH, CPUS, ARM];
 /// Most recipes compile one small file, or fetch an archive of some MB; a busy machine may take seconds for it.
 const BUILD_TIME: Duration = Duration::from_secs(120);
 
@@ -43,8 +42,7 @@ pub(super) struct Selection {
 type Text = Spanned<String>;
 
 /// A recipe. In its texts `{dir}` is the folder that holds its files, `{scratch}` an empty one that goes with the command, `{cpus}` the
-/// number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of a program that is searched for. `{as_user}` is empty: it was
-/// what took root's rights from one program of a recipe, and now none of them has any.
+/// number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of a program that is searched for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
@@ -189,15 +187,13 @@ impl Recipe {
     pub(super) fn chosen(mut self, selection: &Selection) -> anyhow::Result<Self> {
         if let Some(name) = &selection.variant {
             let Some(variant) = self.variants.remove(name) else {
-                let known: Vec<&str> = self.variants.keys().map(String::as_str).collect();
-                bail!("there is no variant `{name}` (it has {})", list(&known));
+                bail!("there is no variant `{name}` (it has {})", names(&self.variants));
             };
             self = self.varied(variant);
         }
         for (name, value) in &selection.parameters {
             let Some(parameter) = self.parameters.get_mut(name) else {
-                let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
-                bail!("there is no parameter `{name}` (it has {})", list(&known));
+                bail!("there is no parameter `{name}` (it has {})", names(&self.parameters));
             };
             parameter.get_mut().clone_from(value);
         }
@@ -226,7 +222,8 @@ impl Recipe {
     /// The lines that build it, which name parameters alone.
     pub(super) fn build_lines(&self) -> Result<Vec<String>, FileError> {
         let values = self.values();
-        self.build.iter().map(|line| self.filled(line, &values)).collect()
+        let file = self.file.typed();
+        self.build.iter().map(|line| filled(file, line, &values)).collect()
     }
 
     /// How long each of them may take.
@@ -242,12 +239,11 @@ impl Recipe {
         let mut values = self.values();
         values.insert(DIR.to_owned(), folder.to_string_lossy().into_owned());
         values.insert(SCRATCH.to_owned(), scratch.to_string_lossy().into_owned());
-        values.insert(AS_USER.to_owned(), String::new());
         for need in self.needs.iter().filter(|need| need.is_named()) {
             let path = need.found().unwrap_or_else(|| need.program.clone().into());
             values.insert(need.program.clone(), path.to_string_lossy().into_owned());
         }
-        let at = |text: &Text| self.filled(text, &values);
+        let at = |text: &Text| filled(self.file.typed(), text, &values);
         let asked = |metric: &Text| {
             let asked = at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why))?;
             let shut_in = shut_in.cloned();
@@ -259,15 +255,6 @@ impl Recipe {
             asked: self.metrics.iter().map(asked).collect::<Result<_, _>>()?,
             server: self.server.as_ref().map(|serve| serve.server(&at)).transpose()?,
             shut_in: shut_in.cloned(),
-        })
-    }
-
-    /// A text with values in the place of their names.
-    fn filled(&self, at: &Text, values: &BTreeMap<String, String>) -> Result<String, FileError> {
-        filled(at.get_ref(), values).or_else(|name| {
-            let known: Vec<&str> = values.keys().map(String::as_str).collect();
-            let known = known.join(", ");
-            self.fail(at, format!("there is no `{{{name}}}` here: expected one of {known}"))
         })
     }
 
@@ -309,11 +296,12 @@ impl Serve {
     }
 }
 
-/// Names for a message.
-pub(super) fn list(names: &[&str]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => names.join(", "),
+/// The names in a table, for a message.
+pub(super) fn names<T>(table: &BTreeMap<String, T>) -> String {
+    let names: Vec<&str> = table.keys().map(String::as_str).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
     }
 }
 
@@ -321,13 +309,17 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c))
 }
 
-/// A text with values in the place of their names.
+/// A text of a file with values in the place of their names.
 ///
 /// # Errors
-/// The first name that has no value.
-pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+/// Says which name has no value, and which have one.
+pub(super) fn filled(
+    file: TomlFile<'_>,
+    at: &Spanned<String>,
+    values: &BTreeMap<String, String>,
+) -> Result<String, FileError> {
     let mut done = String::new();
-    let mut rest = text;
+    let mut rest = at.get_ref().as_str();
     while let Some((before, after)) = rest.split_once('{') {
         done += before;
         let name = after.split_once('}').map(|(name, _)| name);
@@ -337,7 +329,11 @@ pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Result<St
                 rest = after;
             }
             Some(name) => {
-                done += values.get(name).ok_or(name)?;
+                let Some(value) = values.get(name) else {
+                    let known = names(values);
+                    return file.fail(at, format!("there is no `{{{name}}}` here: expected one of {known}"));
+                };
+                done += value;
                 rest = &after[name.len() + 1..];
             }
         }

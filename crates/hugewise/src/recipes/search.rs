@@ -12,7 +12,7 @@ pub(crate) struct Need {
     pub(crate) program: String,
     /// The package of Debian that brings it.
     pub(crate) install: String,
-    /// A folder to look in first; one of its parts may be `*`, of which the last in order of numbers is taken.
+    /// A folder to look in first; one of its parts may end in `*`, of which the last in order of numbers is taken.
     search: Option<String>,
 }
 
@@ -34,16 +34,18 @@ impl Need {
 }
 
 /// The folders that a pattern stands for, the newest version first.
-fn folders(pattern: &str) -> Vec<PathBuf> {
+pub(crate) fn folders(pattern: &str) -> Vec<PathBuf> {
     let Some((above, below)) = pattern.split_once('*') else {
         return vec![PathBuf::from(pattern)];
     };
+    let (above, before) = above.rsplit_once('/').unwrap_or((".", above));
     let entries = std::fs::read_dir(above).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(before)?.to_owned()));
     let mut names: Vec<String> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.parse::<f64>().map_or(0, |version| (version * 1000.0) as u64)));
     let below = below.trim_start_matches('/');
-    let folders = names.iter().map(|name| Path::new(above).join(name).join(below));
+    let folders = names.iter();
+    let folders = folders.map(|name| Path::new(above).join(format!("{before}{name}")).join(below));
     folders.collect()
 }
 

@@ -222,7 +222,7 @@ fn a_mistake_in_a_recipe_is_named_with_its_line_and_what_is_expected() {
             "'{size}']\nm",
             "'{sice}']\nm",
             4,
-            "expected one of as_user, cpus, dir, scratch, size",
+            "expected one of cpus, dir, scratch, size",
         ),
         (
             "['{dir}/x', '{size}']",

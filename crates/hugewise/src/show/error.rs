@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use draw::PictureError;
 
 /// What to do for a bitmap image.
-pub(crate) const NO_BITMAP: &str =
+const NO_BITMAP: &str =
     "images are SVG (write FILE.svg; for a bitmap convert it: rsvg-convert FILE.svg --output FILE.png)";
 
 /// Why a result could not be shown.

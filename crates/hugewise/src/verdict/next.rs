@@ -3,8 +3,8 @@
 use model::findings::Severity;
 use model::verdict::{Limits, Next, Saving, WhyNext};
 
-use super::grounds::Grounds;
-use crate::render::export::quoted;
+use super::Grounds;
+use crate::render::export::word;
 
 /// More would be no lead.
 const MOST: usize = 3;
@@ -88,10 +88,8 @@ fn command(grounds: &Grounds<'_>, words: &str, why: WhyNext) -> Next {
     let reads_others = ["doctor", "explain", "vm", "ps"]
         .iter()
         .any(|word| words.starts_with(word));
-    let is_plain = |root: &str| root.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
     let command = match grounds.root {
-        Some(root) if is_plain(root) => format!("hugewise --root {root} {words}"),
-        Some(root) => format!("hugewise --root {} {words}", quoted(root)),
+        Some(root) => format!("hugewise --root {} {words}", word(root)),
         None if reads_others => format!("sudo hugewise {words}"),
         None => format!("hugewise {words}"),
     };

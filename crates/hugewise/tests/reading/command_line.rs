@@ -15,10 +15,7 @@ fn wrong_words_name_the_flag_and_what_to_write() {
             &["measure", "latency", "--sizes", "1M", "--to", "2M"],
             &["--sizes", "--to", "cannot be used with"],
         ),
-        (
-            &["ps", "--format", "png"],
-            &["--format png", "images are SVG", "FILE.svg"],
-        ),
+        (&["ps", "--format", "png"], &["--format", "png", "svg"]),
         (
             &["ps", "--format", "svg"],
             &["--format svg", "text, json, csv, markdown, html"],

@@ -2,7 +2,7 @@
 
 use crate::tlb::simulated_tlb::Array;
 use model::PageKind;
-use model::tlb::{Level, built};
+use model::tlb::{Entries, Level, built};
 
 use super::tests::{EFFORT, ROUNDS};
 use super::{Discovery, discover};
@@ -51,7 +51,7 @@ impl Tally {
 impl Truth {
     /// Is what was found of it wrong?
     fn is_denied(self, told: &Level) -> bool {
-        let outside = |entries: model::tlb::Entries| !(entries.low..=entries.high).contains(&self.entries());
+        let outside = |entries: Entries| !(entries.low..=entries.high).contains(&self.entries());
         told.entries.is_some_and(outside)
             || told.ways.is_some_and(|ways| ways != self.associativity())
             || told
@@ -158,7 +158,8 @@ pub(super) fn passes_for_built(truth: Truth, held: Held) -> bool {
         ways: truth.ways - held.ways,
         ..truth
     };
-    held.is_whole() && built(left.entries(), Some(left.associativity())) == left.entries()
+    let entries = Entries::exactly(left.entries());
+    held.is_whole() && built(entries, Some(left.associativity())) == left.entries()
 }
 
 /// Counts runs on machines whose CPUID is silent, with steady contention on all of them that pauses so often.
@@ -201,7 +202,9 @@ fn beside_one_that_is_away_in_a_tenth_of_the_passes_nothing_wrong_is_told() {
 #[test]
 fn the_tlbs_of_the_cpu_table_are_built_as_is_assumed_but_for_one_that_the_table_names() {
     let loads = |cpu: &'static translation::cpus::Cpu| cpu.tlb.iter().filter(|row| row.kind.serves_loads());
-    let odd = |cpu: &&'static translation::cpus::Cpu| loads(cpu).any(|row| built(row.entries, row.ways) != row.entries);
+    let odd = |cpu: &&'static translation::cpus::Cpu| {
+        loads(cpu).any(|row| built(Entries::exactly(row.entries), row.ways) != row.entries)
+    };
     let odd: Vec<&str> = translation::cpus::table()
         .iter()
         .filter(odd)

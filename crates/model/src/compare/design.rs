@@ -88,15 +88,17 @@ pub struct Loads {
     pub counted: u32,
 }
 
-/// The order of the arms within blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// A random order, and the same backwards in the next block (ABBA): what drifts steadily cancels out.
-    #[default]
-    Mirrored,
-    /// Another random order in every block.
-    Random,
+crate::names! {
+    /// The order of the arms within blocks.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Order, "an order" {
+        /// A random order, and the same backwards in the next block (ABBA): what drifts steadily cancels out.
+        #[default]
+        Mirrored = "mirrored",
+        /// Another random order in every block.
+        Random = "random",
+    }
 }
 
 /// Why a comparison ended.

@@ -15,12 +15,13 @@ impl Plan {
     /// # Errors
     /// When it is not JSON of that schema, or would write where, or what, no plan may write.
     pub fn from_json(text: &str) -> Result<Envelope<Self>, PlanError> {
-        let whole: serde_json::Value = serde_json::from_str(text).map_err(|why| PlanError::garbled(&why))?;
+        let garbled = |why: serde_json::Error| PlanError::Garbled(why.to_string());
+        let whole: serde_json::Value = serde_json::from_str(text).map_err(garbled)?;
         let schema = whole.get("schema").and_then(serde_json::Value::as_str);
         if schema != Some(SCHEMA) {
             return Err(PlanError::Schema(schema.unwrap_or("none").to_owned()));
         }
-        let envelope: Envelope<Self> = serde_json::from_value(whole).map_err(|why| PlanError::garbled(&why))?;
+        let envelope: Envelope<Self> = serde_json::from_value(whole).map_err(garbled)?;
         envelope.data.check()?;
         Ok(envelope)
     }

@@ -28,10 +28,6 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    pub(super) fn garbled(why: &serde_json::Error) -> Self {
-        Self::Garbled(why.to_string())
-    }
-
     pub(super) fn refused(nth: usize, id: &str, flaw: &Flaw) -> Self {
         let printable = |text: &str| text.escape_debug().take(200).collect();
         let [id, what, text] = [id, &flaw.what, &flaw.text].map(printable);

@@ -87,7 +87,7 @@ pub(super) fn mount_options(text: &str) -> Result<(), String> {
         let is_right = match name {
             "pagesize" => is_size(value),
             "size" | "min_size" => is_amount(value),
-            "nr_inodes" => settings::number(value).is_some() && !value.is_empty(),
+            "nr_inodes" => settings::number(value).is_some(),
             "uid" | "gid" => value.parse::<u32>().is_ok_and(|id| id < u32::MAX) && settings::number(value).is_some(),
             "mode" => {
                 u32::from_str_radix(value, 8).is_ok_and(|mode| mode & !0o775 == 0) && settings::number(value).is_some()
@@ -113,13 +113,13 @@ pub(super) fn mount_options(text: &str) -> Result<(), String> {
 pub(super) fn is_size(text: &str) -> bool {
     let (digits, shift) = suffixed(text);
     let bytes = settings::number(digits).and_then(|number| number.checked_mul(1 << shift));
-    !digits.is_empty() && bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096)
+    bytes.is_some_and(|bytes| Bytes(bytes).is_page())
 }
 
 /// A number of bytes, or a share of the pool.
 fn is_amount(text: &str) -> bool {
     let (digits, _) = suffixed(text.strip_suffix('%').unwrap_or(text));
-    !digits.is_empty() && settings::number(digits).is_some()
+    settings::number(digits).is_some()
 }
 
 /// Digits, and by how many bits the letter behind them shifts.

@@ -133,12 +133,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
 
 /// What a setting holds; `None` of one that no plan may change.
 fn values(path: &str) -> Option<Values> {
-    let of = |table: &[(&str, Values)], name: &str| {
-        table
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, values)| *values)
-    };
+    let of = |table: &[(&str, Values)], name: &str| Some(table.iter().find(|(known, _)| *known == name)?.1);
     if let Some(name) = path.strip_prefix("/proc/sys/") {
         return of(&SYSCTLS, name);
     }

@@ -38,8 +38,7 @@ fn raised(number: u32, is_usual: impl Fn(u32) -> bool) -> u32 {
 /// The entries of the largest TLB of which steady contention may have left these: the same number where it is one that TLBs are
 /// built with, which then may still be a rest, but need not. Of a range without ways, the other half may have been held: one
 /// way of two.
-pub fn built(entries: impl Into<Entries>, ways: Option<Ways>) -> u32 {
-    let entries = entries.into();
+pub fn built(entries: Entries, ways: Option<Ways>) -> u32 {
     match ways {
         Some(Ways::Count(ways)) => entries.high / ways.max(1) * raised(ways, is_usual),
         None if entries.low < entries.high => {
@@ -104,6 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_built_stays_and_what_is_not_goes_up_to_the_next() {
+        let built = |entries, ways| built(Entries::exactly(entries), ways);
         for ways in [2, 4, 6, 8, 12, 16, 24, 32] {
             assert_eq!(built(128 * ways, Some(Ways::Count(ways))), 128 * ways);
             assert_eq!(built(128 * ways, None), 128 * ways);

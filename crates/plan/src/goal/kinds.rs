@@ -1,5 +1,6 @@
 //! The kinds of goals: which keys each has, and what their values must be.
 
+use model::plan::Target;
 use model::{Bytes, Collector};
 use programs::{Kind, Server};
 
@@ -50,16 +51,17 @@ const PAGE: &str = "a page size such as 2M or 1G";
 const CPUS: &str = "CPUs such as 0-3 or 0+2+8-11";
 const BUFFER_POOL: &str = "buffer-pool";
 const SIZE: &str = "a size with a unit, such as 6g";
+const POLICY: &str = "always, madvise, never, or another word of the kernel's list";
 
 /// What the words want, and the keys of their kind, for the message about an unknown one.
 pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError> {
     const POOL: &str = "SIZE=PAGES, node, group, mount";
     const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
     const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk, code-cache";
-    if let Some((kind, server)) = Kind::of_server(words.kind()) {
+    if let Some((kind, server)) = Kind::of_server(&words.kind) {
         return Ok((Want::Database(database(words, kind, server)?), server.keys));
     }
-    Ok(match words.kind() {
+    Ok(match words.kind.as_str() {
         "pool" => (Want::Pool(pool(words)?), POOL),
         "thp" => (Want::Thp(thp(words)?), THP),
         "jvm" | "java" => (Want::Jvm(jvm(words)?), JVM),
@@ -93,51 +95,29 @@ fn pool(words: &mut Words) -> Result<PoolGoal, GoalError> {
     })
 }
 
-/// Settings of khugepaged that a goal may name.
-const KHUGEPAGED: [&str; 7] = [
-    "alloc_sleep_millisecs",
-    "defrag",
-    "max_ptes_none",
-    "max_ptes_shared",
-    "max_ptes_swap",
-    "pages_to_scan",
-    "scan_sleep_millisecs",
-];
-
 fn thp(words: &mut Words) -> Result<ThpGoal, GoalError> {
     let mut settings = Vec::new();
     for key in ["enabled", "defrag", "shmem_enabled"] {
-        let word = |text: &str| {
-            text.chars()
-                .all(|c| c.is_ascii_lowercase() || "+_".contains(c))
-                .then(|| text.to_owned())
-        };
-        if let Some(value) = words.checked(
-            key,
-            word,
-            "always, madvise, never, or another word of the kernel's list",
-        )? {
+        let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || "+_".contains(c));
+        let word = |text: &str| is_plain(text).then(|| text.to_owned());
+        if let Some(value) = words.checked(key, word, POLICY)? {
             settings.push((key.to_owned(), value));
         }
     }
     let khugepaged = |key: &str| {
-        key.strip_prefix("khugepaged.")
-            .filter(|name| KHUGEPAGED.contains(name))
-            .map(str::to_owned)
+        let name = format!("khugepaged/{}", key.strip_prefix("khugepaged.")?);
+        let path = format!("/sys/kernel/mm/transparent_hugepage/{name}");
+        Target::Setting { path }.is_allowed(&[]).then_some(name)
     };
     for (name, value) in words.drain(khugepaged) {
-        let number = value
-            .parse::<u32>()
-            .map_err(|_| words.fail(&name, &value, "a whole number"))?;
-        settings.push((format!("khugepaged/{name}"), number.to_string()));
+        let number = value.parse::<u32>();
+        let number = number.map_err(|_| words.fail(&name, &value, "a whole number"))?;
+        settings.push((name, number.to_string()));
     }
     for (size, value) in words.drain(|key| names::page(key.strip_prefix("mthp-")?)) {
         if !matches!(value.as_str(), "always" | "inherit" | "madvise" | "never") {
-            return Err(words.fail(
-                &format!("mthp-{}", size.exact()),
-                &value,
-                "always, inherit, madvise or never",
-            ));
+            let key = format!("mthp-{}", size.exact());
+            return Err(words.fail(&key, &value, "always, inherit, madvise or never"));
         }
         settings.push((format!("hugepages-{}kB/enabled", size.0 >> 10), value));
     }
@@ -153,6 +133,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         "thp" => Some(JvmPages::Thp),
         text => names::page(text).map(JvmPages::Pool),
     };
+    let version = |text: &str| text.parse().ok().filter(|jdk| (1..100).contains(jdk));
     let kind = words.typed("kind", "hotspot, openj9 or sun")?;
     let collector = words.checked("collector", Collector::named, "serial, parallel, g1, zgc or shenandoah")?;
     if let (Some(JvmKind::OpenJ9), Some(collector)) = (kind, collector) {
@@ -169,11 +150,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
             .checked("pages", pages, "thp, or a page size such as 2M")?
             .unwrap_or(JvmPages::Default),
         collector,
-        jdk: words.checked(
-            "jdk",
-            |text| text.parse().ok().filter(|jdk| (1..100).contains(jdk)),
-            "a version such as 21",
-        )?,
+        jdk: words.checked("jdk", version, "a version such as 21")?,
         code_cache: words.checked("code-cache", names::size, SIZE)?,
     })
 }
@@ -181,7 +158,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
 fn database(words: &mut Words, kind: Kind, server: &Server) -> Result<DatabaseGoal, GoalError> {
     Ok(DatabaseGoal {
         kind,
-        is_mariadb: words.kind() == "mariadb",
+        is_mariadb: words.kind == "mariadb",
         file: words.needed("file", names::path, PATH)?,
         page: words.checked("pages", names::page, PAGE)?,
         user: words

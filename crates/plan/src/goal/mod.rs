@@ -89,12 +89,8 @@ impl Goal {
             (Want::Vm(one), Want::Vm(other)) => one.name == other.name && one.name != VmGoal::UNNAMED,
             (Want::Oracle(one), Want::Oracle(other)) => one.user == other.user,
             (Want::Pool(one), Want::Pool(other)) | (Want::Kubernetes(one), Want::Kubernetes(other)) => {
-                one.node == other.node
-                    && one
-                        .pools
-                        .iter()
-                        .map(|pool| pool.0)
-                        .eq(other.pools.iter().map(|pool| pool.0))
+                let sizes = |goal: &PoolGoal| goal.pools.iter().map(|pool| pool.0).collect::<Vec<Bytes>>();
+                (one.node, sizes(one)) == (other.node, sizes(other))
             }
             _ => false,
         };
@@ -120,7 +116,7 @@ impl Goal {
     }
 
     fn of(mut words: Words) -> Result<Self, GoalError> {
-        let first = match words.kind() {
+        let first = match words.kind.as_str() {
             word if Kind::of_server(word).is_some() => "file",
             "vm" => "memory",
             "thp" => "enabled",

@@ -32,8 +32,7 @@ pub(super) fn path(text: &str) -> Option<String> {
 
 /// A size that a page can have.
 pub(super) fn page(text: &str) -> Option<Bytes> {
-    let size: Bytes = text.parse().ok()?;
-    (size.0 >= 4096 && size.0.is_power_of_two()).then_some(size)
+    text.parse().ok().filter(|size: &Bytes| size.is_page())
 }
 
 /// A size above nothing, below a petabyte.

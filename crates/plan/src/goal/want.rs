@@ -34,19 +34,16 @@ pub struct PlacementGoal {
     pub by: PlacedBy,
 }
 
-/// What keeps a service on its CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlacedBy {
-    /// The affinity that its processes start with, and may change.
-    Affinity,
-    /// A cpuset that none of its processes can leave.
-    Cpuset,
+model::names! {
+    /// What keeps a service on its CPUs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PlacedBy, "what keeps a service on its CPUs" {
+        /// The affinity that its processes start with, and may change.
+        Affinity = "affinity",
+        /// A cpuset that none of its processes can leave.
+        Cpuset = "cpuset",
+    }
 }
-
-model::names!(PlacedBy, "what keeps a service on its CPUs", {
-    Affinity => "affinity",
-    Cpuset => "cpuset",
-});
 
 /// `pool:2M=16,1G=4,node=0,group=kvm,mount=/dev/hugepages1G`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,21 +87,17 @@ pub struct JvmGoal {
     pub code_cache: Option<Bytes>,
 }
 
-/// Implementations by the options they take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JvmKind {
-    HotSpot,
-    /// Eclipse OpenJ9.
-    OpenJ9,
-    /// Sun's JDK 5 and 6, on System V shared memory.
-    Sun,
+model::names! {
+    /// Implementations by the options they take.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum JvmKind, "a Java virtual machine" {
+        HotSpot = "hotspot",
+        /// Eclipse OpenJ9.
+        OpenJ9 = "openj9",
+        /// Sun's JDK 5 and 6, on System V shared memory.
+        Sun = "sun",
+    }
 }
-
-model::names!(JvmKind, "a Java virtual machine", {
-    HotSpot => "hotspot",
-    OpenJ9 => "openj9",
-    Sun => "sun",
-});
 
 /// Which pages a JVM shall have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,19 +151,14 @@ impl VmGoal {
     pub const UNNAMED: &'static str = "guest";
 }
 
-/// Hypervisors by how they are configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hypervisor {
-    Libvirt,
-    Qemu,
-    CloudHypervisor,
-    /// VMware ESX: .vmx keys and advanced settings.
-    Esx,
+model::names! {
+    /// Hypervisors by how they are configured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Hypervisor, "a hypervisor" {
+        Libvirt = "libvirt",
+        Qemu = "qemu",
+        CloudHypervisor = "cloud-hypervisor",
+        /// VMware ESX: .vmx keys and advanced settings.
+        Esx = "esx",
+    }
 }
-
-model::names!(Hypervisor, "a hypervisor", {
-    Libvirt => "libvirt",
-    Qemu => "qemu",
-    CloudHypervisor => "cloud-hypervisor",
-    Esx => "esx",
-});

@@ -12,7 +12,7 @@ const LONGEST: usize = 400;
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     place: String,
-    kind: String,
+    pub(super) kind: String,
     pairs: Vec<(String, String)>,
 }
 
@@ -32,11 +32,8 @@ impl Words {
             kind: kind.to_owned(),
             pairs: Vec::new(),
         };
-        let parts = rest
-            .get(1..)
-            .unwrap_or_default()
-            .split(',')
-            .filter(|part| !part.is_empty());
+        let parts = rest.get(1..).unwrap_or_default().split(',');
+        let parts = parts.filter(|part| !part.is_empty());
         for (nth, part) in parts.enumerate() {
             let pair = match part.split_once('=') {
                 Some((key, value)) => (key.to_owned(), value.to_owned()),
@@ -81,18 +78,11 @@ impl Words {
         Ok(())
     }
 
-    pub(super) fn kind(&self) -> &str {
-        &self.kind
-    }
-
     /// The goal as one can type it.
     pub(super) fn text(&self) -> String {
-        let pair = |(key, value): &(String, String)| {
-            if key.is_empty() {
-                value.clone()
-            } else {
-                format!("{key}={value}")
-            }
+        let pair = |(key, value): &(String, String)| match key.as_str() {
+            "" => value.clone(),
+            key => format!("{key}={value}"),
         };
         let pairs: Vec<String> = self.pairs.iter().map(pair).collect();
         match pairs.is_empty() {

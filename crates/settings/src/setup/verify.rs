@@ -208,7 +208,7 @@ impl Asked {
     fn covers(self, kind: PageKind) -> bool {
         match self {
             Self::Pool(page) => kind == PageKind::Hugetlb(page),
-            Self::Transparent => kind.is_transparent(),
+            Self::Transparent => matches!(kind, PageKind::Thp | PageKind::Mthp(_)),
         }
     }
 }

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use compare::flip::Span;
 use compare::place::Place;
 use compare::technique::Technique;
 use compare::threads::Threads;
 use model::Bytes;
+use model::compare::{Method, Order, Verdict};
 
 /// Arguments of `hugewise compare`.
 #[derive(Args, Debug)]
@@ -52,8 +53,9 @@ pub struct Compare {
     /// THP, as --live does. `slices` keeps all arms alive, one running at a time, and restarts all after four slices of
     /// each. Both need metrics that grow; flip also accepts the time of --load. `auto` uses the first of flip, slices
     /// and runs that fits.
-    #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
-    pub design: Design,
+    #[arg(long, default_value = "auto", value_parser = design)]
+    // Written so, the type is that of one value.
+    pub design: std::option::Option<Method>,
     /// Ignore differences below this
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "1%")]
     pub smallest_effect: f64,
@@ -78,8 +80,8 @@ pub struct Compare {
         hide_short_help = true
     )]
     pub warm_up: u32,
-    /// Choose the order within blocks
-    #[arg(long, value_enum, default_value = "mirrored", hide_short_help = true)]
+    /// Choose the order within blocks: mirrored (a random one, then its reverse) or random
+    #[arg(long, default_value = "mirrored", hide_short_help = true)]
     pub order: Order,
     /// Treat an arm as in effect from this coverage on
     ///
@@ -96,7 +98,9 @@ pub struct Compare {
     #[arg(long)]
     pub no_pool: bool,
     /// Compare base and thp in place, in a process that already runs
-    #[arg(long, value_name = "PID", conflicts_with_all = LIVE_HAS_NO)]
+    #[arg(long, value_name = "PID",
+          // What starts or changes a program.
+          conflicts_with_all = ["design", "command", "workload", "arms_file", "place", "technique", "pool", "no_pool", "ready", "stop", "ignore_failure"])]
     pub live: Option<u32>,
     /// Set the length of a slice [default: 500ms, in one process 2s]
     ///
@@ -153,14 +157,8 @@ pub struct Compare {
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
     /// Exit with 1 on worse, inconclusive, not-in-effect, unknown
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "VERDICT,..",
-        hide_possible_values = true
-    )]
-    pub fail_if: Vec<FailIf>,
+    #[arg(long, value_delimiter = ',', value_name = "VERDICT,..", value_parser = bad_news)]
+    pub fail_if: Vec<Verdict>,
     /// Report the smallest difference that a comparison of this time can detect here
     ///
     /// The program is compared with itself: up to 36 blocks of three runs, within this time.
@@ -184,7 +182,9 @@ pub struct Compare {
     ///
     /// Each is one word of the shell, in quotes: 'sort -n big' 'sort -n --parallel=1 big'. Their runs alternate. The
     /// result also has the pages, CPUs and memory of each.
-    #[arg(value_name = "SHELL COMMAND", conflicts_with_all = COMMANDS_HAVE_NO)]
+    #[arg(value_name = "SHELL COMMAND",
+          // What is about one program.
+          conflicts_with_all = ["arms", "arms_file", "technique", "least_coverage", "pool", "no_pool", "live", "slice", "threads", "range", "load", "ready", "workload", "command"])]
     pub commands: Vec<String>,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -244,71 +244,17 @@ pub struct Between {
     pub export_json: Option<PathBuf>,
 }
 
-/// Options about one program, and so conflict with commands that are compared with each other.
-const COMMANDS_HAVE_NO: [&str; 14] = [
-    "arms",
-    "arms_file",
-    "technique",
-    "least_coverage",
-    "pool",
-    "no_pool",
-    "live",
-    "slice",
-    "threads",
-    "range",
-    "load",
-    "ready",
-    "workload",
-    "command",
-];
-
-/// Options that start or change a program, and so conflict with --live.
-const LIVE_HAS_NO: [&str; 11] = [
-    "design",
-    "command",
-    "workload",
-    "arms_file",
-    "place",
-    "technique",
-    "pool",
-    "no_pool",
-    "ready",
-    "stop",
-    "ignore_failure",
-];
-
-/// How arms take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Design {
-    /// The first that fits: flip (arms base and thp, metrics that grow or come from a load), slices (metrics with `{arm}` in
-    /// `from=`), else runs
-    Auto,
-    /// Start the program again for each run
-    Runs,
-    /// Keep all arms alive, one running at a time; restart them after four slices of each
-    Slices,
-    /// Start the program once; its memory alternates between base and huge pages
-    Flip,
+/// How arms take turns: none is `auto`, the first that fits.
+fn design(text: &str) -> Result<Option<Method>, String> {
+    match Method::named(text) {
+        None if text != "auto" => Err(format!("`{text}` is not a design (write auto, runs, slices or flip)")),
+        method => Ok(method),
+    }
 }
 
-/// Order of the arms within blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// A random order, then its reverse
-    Mirrored,
-    /// A new random order in every block
-    Random,
-}
-
-/// Verdicts that set the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailIf {
-    /// Some arm is worse than the reference
-    Worse,
-    /// Some verdict is inconclusive
-    Inconclusive,
-    /// Some arm is not in effect
-    NotInEffect,
-    /// Some verdict is unknown
-    Unknown,
+/// A verdict that sets the exit code.
+fn bad_news(text: &str) -> Result<Verdict, String> {
+    let verdict = Verdict::named(&text.replace('-', " "));
+    let bad = verdict.filter(|verdict| !matches!(verdict, Verdict::Better | Verdict::NoDifference));
+    bad.ok_or_else(|| format!("`{text}` is not worse, inconclusive, not-in-effect or unknown"))
 }

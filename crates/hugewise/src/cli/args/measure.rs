@@ -1,6 +1,7 @@
 //! Arguments of `measure` as typed. Their doc comments are the help texts and the man page.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use model::guest::GuestPage;
 use model::latency::{self, Pattern};
 use model::{Bytes, PageKind};
@@ -58,7 +59,8 @@ pub struct Migration {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
     pub sizes: Vec<Bytes>,
     /// Back the memory with base or thp pages
-    #[arg(long, value_name = "KIND", default_value = "base", value_parser = crate::cli::values::movable_page)]
+    #[arg(long, value_name = "KIND", default_value = "base", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(["base", "thp"]).try_map(|kind| kind.parse::<PageKind>()))]
     pub pages: PageKind,
     /// Limit the time of all points together [default: 20s; 4s with --quick]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
@@ -98,8 +100,9 @@ pub struct Latency {
     )]
     pub pattern: Vec<Pattern>,
     /// Read the line, write to it, or both as separate points
-    #[arg(long, value_enum, default_value = "read", hide_possible_values = true)]
-    pub access: Access,
+    #[arg(long, value_name = "ACCESS", default_value = "read", value_parser = accesses)]
+    // Written so, the type is that of one value.
+    pub access: std::vec::Vec<latency::Access>,
     /// Limit the time of all points together [default: 10s for a curve of one page kind]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
@@ -193,7 +196,7 @@ pub struct Guest {
     #[arg(long, value_name = "PATTERN", default_value = "random-line")]
     pub pattern: Pattern,
     /// Read the line, or write to it
-    #[arg(long, value_name = "ACCESS", value_parser = crate::cli::values::access, default_value = "read")]
+    #[arg(long, value_name = "ACCESS", default_value = "read")]
     pub access: latency::Access,
     /// Limit the time of the timed walks, without set-up and warm-up [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
@@ -217,24 +220,11 @@ pub struct Placement {
     pub no_pool: bool,
 }
 
-/// Access of one step to its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Access {
-    /// Load the next pointer
-    Read,
-    /// Load the next pointer and store to the same line
-    Write,
-    /// Both, as separate points
-    Both,
-}
-
-impl Access {
-    /// As separate measurements.
-    pub fn each(self) -> Vec<latency::Access> {
-        match self {
-            Self::Read => vec![latency::Access::Read],
-            Self::Write => vec![latency::Access::Write],
-            Self::Both => vec![latency::Access::Read, latency::Access::Write],
-        }
+/// What a step does to its line; both as separate points.
+fn accesses(text: &str) -> Result<Vec<latency::Access>, String> {
+    match latency::Access::named(text) {
+        Some(one) => Ok(vec![one]),
+        None if text == "both" => Ok(latency::Access::ALL.to_vec()),
+        None => Err(format!("`{text}` is not read, write or both")),
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 /// Arguments of `hugewise ps`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Ps {
     /// Report one process only
     #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"], value_parser = crate::cli::values::pid)]
@@ -64,9 +64,10 @@ pub enum By {
 }
 
 /// Order of processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     /// Most memory on huge pages first
+    #[default]
     Large,
     /// Most memory first that huge pages could back but do not (with --why)
     Missed,

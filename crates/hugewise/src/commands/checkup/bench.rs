@@ -88,8 +88,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Each measurement that could be made; none of them if the user stopped one.
-    pub(super) fn all(&self, parts: &mut Parts<'_>) -> Option<Measurements> {
+    /// Each measurement that could be made.
+    pub(super) fn all(&self, parts: &mut Parts<'_>) -> anyhow::Result<Measurements> {
         let mut paired = parts.measured(Part::Latency, || self.begin())?;
         let tlb = parts.measured(Part::Tlb, || self.tlb())?;
         let guest = parts.measured(Part::Guest, || self.guest())?;
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
             None => None,
         };
         let headline = paired.map(|paired| paired.headline());
-        Some(Measurements {
+        Ok(Measurements {
             headline,
             latency,
             tlb,
@@ -128,15 +128,14 @@ impl<'a> Bench<'a> {
 
     /// Page kinds by turns at a few working sets: the first stretch.
     fn begin(&self) -> Measured<Paired> {
-        let share = if self.args.quick { QUICK_HEADLINE } else { HEADLINE };
         let spec = Spec {
             sizes: self.headline_sizes()?,
-            budget: Some(self.budget.mul_f64(share)),
+            budget: Some(self.headline_time()),
             ..latency::usual(self.snapshot, self.session.seed)?
         };
         let mut paired = Paired::of(&spec)?;
-        let stretch = self.stretch(&mut paired)?;
-        Ok(stretch.map(|((), warnings)| (paired, warnings)))
+        let ((), warnings) = self.stretch(&mut paired)?;
+        Ok((paired, warnings))
     }
 
     fn stretch(&self, paired: &mut Paired) -> Measured<()> {
@@ -144,11 +143,13 @@ impl<'a> Bench<'a> {
         latency::pair(&self.session.ui, paired, time, self.args.no_pool)
     }
 
+    fn headline_time(&self) -> Duration {
+        let share = if self.args.quick { QUICK_HEADLINE } else { HEADLINE };
+        self.budget.mul_f64(share)
+    }
+
     fn stretch_time(&self) -> Duration {
-        match self.args.quick {
-            true => self.budget.mul_f64(QUICK_HEADLINE) / QUICK_STRETCHES,
-            false => self.budget.mul_f64(HEADLINE) / STRETCHES,
-        }
+        self.headline_time() / if self.args.quick { QUICK_STRETCHES } else { STRETCHES }
     }
 
     fn headline_sizes(&self) -> anyhow::Result<Vec<Bytes>> {
@@ -158,13 +159,9 @@ impl<'a> Bench<'a> {
         if largest.0 == 0 {
             bail!("a working set of {PAGE} is the least to compare page kinds at, and {room} may be taken");
         }
-        let quarter = Bytes(largest.0 / 4);
-        let beyond = if self.args.quick {
-            vec![largest]
-        } else {
-            vec![quarter, largest]
-        };
-        Ok([WITHIN_REACH].into_iter().chain(beyond).collect())
+        let quarter = (!self.args.quick).then_some(Bytes(largest.0 / 4));
+        let sizes = [Some(WITHIN_REACH), quarter, Some(largest)].into_iter();
+        Ok(sizes.flatten().collect())
     }
 
     /// The curve by page kind, in whole octaves.

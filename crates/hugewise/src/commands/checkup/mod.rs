@@ -17,7 +17,7 @@ use super::diagnosis::diagnose;
 use super::ps;
 use super::session::Session;
 use super::stop;
-use crate::cli::args::{self, Format, Part, Sort};
+use crate::cli::args::{self, Format, Part};
 use crate::render::find::verdict::sentences;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::ui::Outcome;
@@ -35,14 +35,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Re
     stop::on_signals()?;
     session.ui.note("reading the machine");
     let mut parts = Parts::of(&args.skip, session.source.is_live());
-    let read = stop::while_reading(|| Read::of(session, &mut parts));
+    let read = stop::while_reading(|| Read::of(session, &mut parts))?;
     if stop::is_asked() {
         return Ok(Outcome::Interrupted);
     }
     let bench = Bench::new(session, args, &read.snapshot, begun);
-    let Some(measured) = bench.all(&mut parts) else {
-        return Ok(Outcome::Interrupted);
-    };
+    let measured = bench.all(&mut parts)?;
     let machine = read.snapshot.machine();
     let data = checkup(session, read, measured, &mut parts);
     let result = session.envelope(machine, parts.warnings, data);
@@ -60,18 +58,18 @@ struct Read {
 }
 
 impl Read {
-    fn of(session: &Session<'_>, parts: &mut Parts<'_>) -> Self {
+    fn of(session: &Session<'_>, parts: &mut Parts<'_>) -> anyhow::Result<Self> {
         let snapshot = Snapshot::take(&session.source);
-        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())));
-        let processes = || ps::list(&session.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
-        let processes = parts.read(Part::Ps, processes);
-        Self {
+        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())))?;
+        let processes = || ps::list(&session.source, &snapshot, Some(MOST_PROCESSES));
+        let processes = parts.read(Part::Ps, processes)?;
+        Ok(Self {
             servers: evidence.as_ref().map(servers).unwrap_or_default(),
             doctor: evidence.as_ref().map(|evidence| diagnose(&session.source, evidence)),
             vms: processes.is_some().then(|| VmList::of(&session.source)),
             processes,
             snapshot,
-        }
+        })
     }
 }
 
@@ -128,12 +126,7 @@ fn give(
 fn servers(evidence: &Evidence) -> Vec<Server> {
     let programs = evidence.programs.known().into_iter().flatten();
     let server = |program: &Program| {
-        let kind = program
-            .kind
-            .known()
-            .copied()
-            .flatten()
-            .filter(|kind| *kind != Kind::Kubelet)?;
+        let kind = program.kind.known()?.filter(|kind| *kind != Kind::Kubelet)?;
         let bytes = *program.pages.resident.known()?;
         let server = Server {
             name: program.pages.name.clone(),

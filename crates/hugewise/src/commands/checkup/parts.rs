@@ -6,6 +6,7 @@ use model::Warning;
 use crate::cli::args::Part;
 use crate::cli::values::word;
 use crate::commands::measuring::Measured;
+use crate::commands::stop::is_interrupted;
 use crate::results::Skipped;
 
 /// What became of the parts so far.
@@ -27,33 +28,39 @@ impl<'a> Parts<'a> {
     }
 
     /// The part, or an entry among the skipped ones.
-    pub(super) fn read<T>(&mut self, part: Part, make: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
+    ///
+    /// # Errors
+    /// If the user stopped it, which is no reason to skip a part.
+    pub(super) fn read<T>(
+        &mut self,
+        part: Part,
+        make: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
         let name = word(&part);
         let made = match self.skip.contains(&part) {
             true => Err(anyhow!("skipped by --skip {name}")),
             false => make(),
         };
-        let note = |error: anyhow::Error| {
-            self.skipped.push(Skipped {
-                part: name,
-                why: format!("{error:#}"),
-            });
-        };
-        made.map_err(note).ok()
-    }
-
-    /// The same for a measurement; none if the user stopped it.
-    pub(super) fn measured<T>(&mut self, part: Part, make: impl FnOnce() -> Measured<T>) -> Option<Option<T>> {
-        let is_live = self.is_live;
-        let captured = || anyhow!("a captured machine can be read but not measured (run this on the machine itself)");
-        match self.read(part, || if is_live { make() } else { Err(captured()) }) {
-            Some(None) => None,
-            None => Some(None),
-            Some(Some((made, warnings))) => {
-                self.warnings.extend(warnings);
-                Some(Some(made))
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) if is_interrupted(&error) => Err(error),
+            Err(error) => {
+                let why = format!("{error:#}");
+                self.skipped.push(Skipped { part: name, why });
+                Ok(None)
             }
         }
+    }
+
+    /// The same for a measurement.
+    pub(super) fn measured<T>(&mut self, part: Part, make: impl FnOnce() -> Measured<T>) -> anyhow::Result<Option<T>> {
+        let is_live = self.is_live;
+        let captured = || anyhow!("a captured machine can be read but not measured (run this on the machine itself)");
+        let made = self.read(part, || if is_live { make() } else { Err(captured()) })?;
+        Ok(made.map(|(made, warnings)| {
+            self.warnings.extend(warnings);
+            made
+        }))
     }
 
     /// Why a part is not there, to be quoted within a sentence.

@@ -51,11 +51,8 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
 
 fn with_itself(args: &args::Compare, mut all: Vec<Typed>) -> anyhow::Result<Vec<Typed>> {
     if all.is_empty() && !args.command.is_empty() {
-        let words: Vec<String> = args
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.collect();
         all.push(Typed {
             name: shortened(&words.join(" ")),
             command: words.join(" "),
@@ -268,32 +265,7 @@ fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
 
 /// Words as a POSIX shell splits them; nothing is replaced.
 fn split(line: &str) -> anyhow::Result<Vec<String>> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut quote = None;
-    let mut all = line.chars();
-    while let Some(this) = all.next() {
-        match (quote, this) {
-            (None, space) if space.is_whitespace() => words.extend(word.take()),
-            (None, '\'' | '"') => {
-                quote = Some(this);
-                word.get_or_insert_default();
-            }
-            (Some(open), close) if open == close => quote = None,
-            (None, '\\') => word.get_or_insert_default().extend(all.next()),
-            (Some('"'), '\\') => {
-                let next = all.next();
-                let is_escaped = next.is_some_and(|next| matches!(next, '"' | '\\' | '$' | '`'));
-                word.get_or_insert_default()
-                    .extend((!is_escaped).then_some('\\').into_iter().chain(next));
-            }
-            (_, other) => word.get_or_insert_default().push(other),
-        }
-    }
-    if let Some(open) = quote {
-        bail!("the quote {open} is not closed");
-    }
-    words.extend(word);
-    Ok(words)
+    shlex::split(line).context("a quote is not closed")
 }
 
 #[cfg(test)]

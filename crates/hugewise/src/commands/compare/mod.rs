@@ -15,7 +15,7 @@ use compare::live::Server;
 use compare::metric::Asked;
 use compare::{ArmsFile, Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::{Input, Snapshot};
-use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
+use model::compare::{Compare, Ended, Forecast, Metric};
 
 use self::around::Around;
 use self::between::Typed;
@@ -23,7 +23,7 @@ use self::export::Export;
 use self::store::Store;
 use super::session::Session;
 use super::stop;
-use crate::cli::args::{self, FailIf};
+use crate::cli::args;
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
 use crate::trusted::to_be_run;
@@ -56,7 +56,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
         // Finished runs stay where there is no result.
         Err(error) => {
             store.leave(written, &session.ui);
-            return not_compared(args, error);
+            return Err(not_compared(args, error));
         }
     };
     session.seed = seed;
@@ -109,23 +109,24 @@ fn compared(
     Ok(comparison.carry_out(&stop::is_asked, log))
 }
 
-fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
+fn not_compared(args: &args::Compare, error: Error) -> anyhow::Error {
     match error {
-        Error::Budget { run, least, .. } if args.what_can_be_seen.is_some() => bail!(
+        Error::Budget { run, least, .. } if args.what_can_be_seen.is_some() => anyhow!(
             "--what-can-be-seen: one run takes {:.1} s, and enough of them at least {least} s (write --what-can-be-seen {least}s)",
             run.as_secs_f64(),
             least = least.as_secs() + 1
         ),
         Error::TimeOver(_) if args.what_can_be_seen.is_some() => {
-            bail!("--what-can-be-seen: the time was over before three runs were made (more time, or a shorter program)")
+            anyhow!(
+                "--what-can-be-seen: the time was over before three runs were made (more time, or a shorter program)"
+            )
         }
-        Error::Interrupted => Ok(Outcome::Interrupted),
-        Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
-        Error::Failed { ref what, .. } if what.contains(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
+        Error::Reference { arm, kind, backing } => anyhow!(events::reference(&arm, kind, &backing)),
+        Error::Failed { ref what, .. } if what.contains(NOT_FOUND) && !args.commands.is_empty() => anyhow!(
             "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
             args.commands.join(" ")
-        )),
-        error => Err(error.into()),
+        ),
+        error => error.into(),
     }
 }
 
@@ -152,17 +153,12 @@ fn clean_up(typed: &[Typed], ui: &Ui) {
 }
 
 fn outcome(args: &args::Compare, compared: &Compare) -> Outcome {
-    let is_bad = |verdict: Verdict| {
-        args.fail_if.iter().any(|fail_if| match fail_if {
-            FailIf::Worse => verdict == Verdict::Worse,
-            FailIf::Inconclusive => verdict == Verdict::Inconclusive,
-            FailIf::NotInEffect => verdict == Verdict::NotInEffect,
-            FailIf::Unknown => verdict == Verdict::Unknown,
-        })
-    };
     match compared.design.ended {
         Ended::Interrupted => Outcome::Interrupted,
-        _ => Outcome::Done.or_bad_news(compared.verdicts.iter().any(|judged| is_bad(judged.verdict))),
+        _ => {
+            let mut verdicts = compared.verdicts.iter().map(|judged| judged.verdict);
+            Outcome::Done.or_bad_news(verdicts.any(|verdict| args.fail_if.contains(&verdict)))
+        }
     }
 }
 
@@ -191,16 +187,8 @@ fn request(
         commands,
         places: args.place.clone(),
         technique: args.technique,
-        design: match args.design {
-            args::Design::Auto => None,
-            args::Design::Runs => Some(Method::Runs),
-            args::Design::Slices => Some(Method::Slices),
-            args::Design::Flip => Some(Method::Flip),
-        },
-        order: match args.order {
-            args::Order::Mirrored => Order::Mirrored,
-            args::Order::Random => Order::Random,
-        },
+        design: args.design,
+        order: args.order,
         runs: args.runs.or(args.what_can_be_seen.map(|_| PILOT)),
         budget: args.budget.or(args.what_can_be_seen),
         warm_up: args.warm_up,
@@ -238,7 +226,7 @@ fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload>
     // From here on there is a directory to remove.
     stop::on_signals()?;
     let workload = chosen.set_up(&folder)?;
-    workload.notice.iter().for_each(|notice| ui.say(notice));
+    chosen.notice().iter().for_each(|notice| ui.say(notice));
     Ok(workload)
 }
 

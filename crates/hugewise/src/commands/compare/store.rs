@@ -16,8 +16,6 @@ use model::counted;
 
 /// How long the log of a comparison that was killed is kept: a month.
 const KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
-/// And one without a run: of a process of another container, which is not seen here, the first run may not have ended.
-const KEPT_EMPTY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A log that is begun or gone on with.
 #[derive(Default)]
@@ -43,29 +41,28 @@ impl Store {
 
     /// Reads the log of `--resume`.
     pub(super) fn of(args: &args::Compare) -> anyhow::Result<Self> {
-        let path = args.resume.as_ref().or(args.log.as_ref()).cloned();
-        let open = |path: &PathBuf| opened(path).with_context(|| format!("--resume {}", path.display()));
-        let (resumed, file) = args.resume.as_ref().map(open).transpose()?.unzip();
-        Ok(Self {
-            resumed,
-            stays: path.is_some(),
-            path,
-            file,
-            is_nowhere: false,
-        })
+        let open = |path: &Path| opened(path).with_context(|| format!("--resume {}", path.display()));
+        let resumed = args.resume.as_deref();
+        let opened = resumed.map(open).transpose()?;
+        Ok(Self::at(resumed.or(args.log.as_deref()), opened))
     }
 
     /// A log of that name, which is gone on with if it is there.
     pub(in crate::commands) fn beside(path: &Path) -> anyhow::Result<Self> {
         let opened = files::exists(path).then(|| opened(path)).transpose();
-        let (resumed, file) = opened.with_context(|| path.display().to_string())?.unzip();
-        Ok(Self {
+        let opened = opened.with_context(|| path.display().to_string())?;
+        Ok(Self::at(Some(path), opened))
+    }
+
+    fn at(path: Option<&Path>, opened: Option<(String, File)>) -> Self {
+        let (resumed, file) = opened.unzip();
+        Self {
+            path: path.map(Path::to_owned),
             resumed,
-            path: Some(path.to_owned()),
             file,
-            stays: true,
+            stays: path.is_some(),
             is_nowhere: false,
-        })
+        }
     }
 
     /// Reports where the finished runs are; a file without any is not kept.
@@ -134,24 +131,18 @@ pub(super) fn say_left(ui: &Ui, program: &[String]) {
     }
 }
 
-/// The latest log with finished runs of a program, of a comparison that has ended. Logs without a run go after a day, all others after a month.
+/// The latest log with finished runs of a program, of a comparison that has ended. Old ones go.
 fn left(directory: &Path, program: &[String], now: SystemTime) -> Option<(PathBuf, usize)> {
-    let mut latest: Option<(SystemTime, PathBuf, usize)> = None;
-    for (path, changed) in logs_of_ended(directory) {
-        let age = now.duration_since(changed).unwrap_or_default();
-        let text = Input::FinishedRuns.text(&path).ok();
-        // Those of another version of hugewise are not read.
-        let finished = text.and_then(|text| compare::finished(&text));
-        if age > KEPT || age > KEPT_EMPTY && finished.as_ref().is_some_and(|(_, runs)| *runs == 0) {
+    let of_program = |(path, changed): (PathBuf, SystemTime)| {
+        if now.duration_since(changed).unwrap_or_default() > KEPT {
             let _ = std::fs::remove_file(path);
-        } else if let Some((of, runs)) = finished
-            && of == program
-            && runs > 0
-            && latest.as_ref().is_none_or(|(before, ..)| changed > *before)
-        {
-            latest = Some((changed, path, runs));
+            return None;
         }
-    }
+        // Those of another version of hugewise are not read.
+        let (of, runs) = compare::finished(&Input::FinishedRuns.text(&path).ok()?)?;
+        (of == program && runs > 0).then_some((changed, path, runs))
+    };
+    let latest = logs_of_ended(directory).into_iter().filter_map(of_program).max();
     latest.map(|(_, path, runs)| (path, runs))
 }
 
@@ -205,13 +196,13 @@ impl compare::Store for Store {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::{KEPT, KEPT_EMPTY, left, opened};
+    use super::{KEPT, left, opened};
 
     const HEAD: &str =
         "{\"schema\":\"hugewise/compare-runs/4\",\"seed\":1,\"program\":[\"true\"],\"arms\":[\"base\"]}\n";
 
     #[test]
-    fn logs_without_a_run_go_after_a_day_and_others_after_a_month() {
+    fn logs_go_after_a_month() {
         let folder = tempfile::tempdir().expect("a folder");
         let alive = format!("compare-{}-1.jsonl", std::process::id());
         for (name, text) in [
@@ -229,9 +220,11 @@ mod tests {
             std::fs::read_dir(folder.path()).expect("a folder").count()
         };
         assert_eq!(there(Duration::ZERO), 5);
-        let day = KEPT_EMPTY + Duration::from_secs(1);
-        assert_eq!(there(day), 4, "the first alone is without a run");
-        assert_eq!(there(KEPT + Duration::from_secs(1)), 3, "and the second is old");
+        assert_eq!(
+            there(KEPT + Duration::from_secs(1)),
+            3,
+            "two are logs of comparisons that have ended"
+        );
     }
 
     #[test]

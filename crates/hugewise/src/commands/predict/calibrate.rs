@@ -96,14 +96,19 @@ impl<'a> Prepared<'a> {
         (least > self.time).then(|| nothing(self.time, &too_short(run, least)))
     }
 
-    /// What the program saves of its user time on huge pages. The trace is there already, so that runs which fail leave a prediction without them.
-    pub(super) fn made(self, log: &mut RunLog<'_>, warnings: &mut Vec<Warning>) -> anyhow::Result<Runs> {
+    /// What the program saves of its user time on huge pages; or why its runs can scale nothing. The trace is there already, so that runs which fail
+    /// leave a prediction without them.
+    pub(super) fn made(
+        self,
+        log: &mut RunLog<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> anyhow::Result<Result<Vec<Observed>, String>> {
         stop::on_signals()?;
         let time = self.time;
         let compared = self.comparison.carry_out(&stop::is_asked, log);
         let why = match compared {
-            Err(Error::Interrupted) => return Ok(Runs::Stopped),
-            Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Ok(Runs::Stopped),
+            Err(error @ Error::Interrupted) => return Err(error.into()),
+            Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Err(Error::Interrupted.into()),
             Ok((compare, more)) => {
                 // What those say of --budget is not of this one.
                 let is_of_time = |warning: &Warning| OF_TIME.contains(&warning.code.as_str());
@@ -114,7 +119,7 @@ impl<'a> Prepared<'a> {
                         not.into_iter()
                             .map(|why| Warning::new("runs-not-used", format!("--calibrate: {why}"))),
                     );
-                    return Ok(Runs::Observed(observed));
+                    return Ok(Ok(observed));
                 }
                 not.join("; ")
             }
@@ -124,7 +129,7 @@ impl<'a> Prepared<'a> {
             }
             Err(error) => error.to_string(),
         };
-        Ok(Runs::Nothing(nothing(time, &why)))
+        Ok(Err(nothing(time, &why)))
     }
 }
 
@@ -150,16 +155,16 @@ pub(super) fn mixed(snapshot: &Snapshot) -> Result<(), &'static str> {
     }
 }
 
-/// The setting of base pages here: natively, or on the pages of the host, which are timed. `None` if the user stopped that.
+/// The setting of base pages here: natively, or on the pages of the host, which are timed.
 pub(super) fn base(
     session: &Session<'_>,
     snapshot: &Snapshot,
     machine: &Machine,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Option<Setting>> {
+) -> anyhow::Result<Setting> {
     let page = Bytes::kib(4);
     if !tlb::is_in_vm(snapshot) {
-        return Ok(Some(Setting::new(Mode::Native, page, page)));
+        return Ok(Setting::new(Mode::Native, page, page));
     }
     let mut unknown = |why: String| {
         let text =
@@ -168,36 +173,28 @@ pub(super) fn base(
         Bytes::mib(2)
     };
     let host = match host(session, snapshot) {
-        Ok(None) => return Ok(None),
-        Ok(Some(Verdict::Small)) => page,
-        Ok(Some(Verdict::Large | Verdict::None)) => Bytes::mib(2),
-        Ok(Some(Verdict::Huge)) if machine.maps(Bytes::gib(1)) => Bytes::gib(1),
-        Ok(Some(Verdict::Huge)) => unknown(format!("timing shows 1G, and {} has no such pages", machine.id)),
-        Ok(Some(Verdict::Unknown)) => {
+        Ok(Verdict::Small) => page,
+        Ok(Verdict::Large | Verdict::None) => Bytes::mib(2),
+        Ok(Verdict::Huge) if machine.maps(Bytes::gib(1)) => Bytes::gib(1),
+        Ok(Verdict::Huge) => unknown(format!("timing shows 1G, and {} has no such pages", machine.id)),
+        Ok(Verdict::Unknown) => {
             unknown("timing does not show it (`hugewise measure tlb` takes longer and may)".to_owned())
         }
+        Err(error) if stop::is_interrupted(&error) => return Err(error),
         Err(error) => unknown(format!("it could not be timed: {error:#}")),
     };
     let mode = match machine.nested_paging {
         Some(false) => Mode::Shadow,
         _ => Mode::Nested,
     };
-    Ok(Some(Setting::new(mode, page, host)))
+    Ok(Setting::new(mode, page, host))
 }
 
-/// What timing finds of the host's pages; none if the user stopped it.
-fn host(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<Option<Verdict>> {
+/// What timing finds of the host's pages.
+fn host(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<Verdict> {
     stop::on_signals()?;
-    let measured = tlb::host(&session.ui, snapshot)?;
-    Ok(measured.map(|(measured, _)| measured.host_backing.verdict))
-}
-
-/// What came of the runs.
-pub(super) enum Runs {
-    Observed(Vec<Observed>),
-    /// Why they can scale nothing: what was traced is predicted without them.
-    Nothing(String),
-    Stopped,
+    let (measured, _) = tlb::host(&session.ui, snapshot)?;
+    Ok(measured.host_backing.verdict)
 }
 
 /// What runs show, and why those of other arms show nothing.

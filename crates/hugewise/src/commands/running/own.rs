@@ -15,7 +15,7 @@ pub(in crate::commands) struct Own {
 impl Own {
     /// Of the process that the goal was read from, or else of the programs that the goal describes.
     pub(in crate::commands) fn of(source: &Source, want: &Want, pid: Option<u32>) -> Self {
-        let mut running = super::targets(source, want);
+        let mut running = super::targets(source, want).unwrap_or_default();
         if let Some(pid) = pid {
             let is_it = |target: &Target| target.main.pid() == pid;
             if running.iter().any(is_it) {

@@ -1,6 +1,6 @@
 //! `hugewise simulate host`: memory of a host that a file describes, a publication, or "what if" on a captured host.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use host::{Input, Snapshot, Source};
 use model::Warning;
 use studies::host_memory::advice::{Asked, advise};
@@ -46,9 +46,8 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemor
 }
 
 fn of_file(session: &Session<'_>, args: &args::HostMemory, warnings: &mut Vec<Warning>) -> anyhow::Result<HostMemory> {
-    let Some(path) = &args.file else {
-        bail!("name a file, a publication with --preset, or a captured host with --capture");
-    };
+    let path = args.file.as_ref();
+    let path = path.context("name a file, a publication with --preset, or a captured host with --capture")?;
     let name = path.display().to_string();
     let text = Input::Configuration.text(path).with_context(|| name.clone())?;
     let scenario = file::parse(&name, &text, &args.policy, session.seed)?;
@@ -69,12 +68,8 @@ fn unshared(scenario: &Scenario) -> Option<Warning> {
 
 /// Where machines waited, what they wanted is not what they got.
 fn overcommitted(result: &HostMemory) -> Option<Warning> {
-    let names: Vec<&str> = result
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.totals.waited > 0)
-        .map(|outcome| outcome.policy.name())
-        .collect();
+    let waited = result.outcomes.iter().filter(|outcome| outcome.totals.waited > 0);
+    let names: Vec<&str> = waited.map(|outcome| outcome.policy.name()).collect();
     (!names.is_empty()).then(|| {
         let text = format!(
             "virtual machines had to wait for memory under {}: they did not touch all that they wanted",

@@ -1,6 +1,6 @@
 //! `hugewise simulate scheduler`: virtual CPUs on a host that a file describes, or IBM's study of 2006.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use host::{Input, Snapshot};
 use model::Warning;
 use studies::scheduler::explain::preset;
@@ -21,9 +21,8 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &Scheduler) -> a
 }
 
 fn of_file(session: &Session<'_>, args: &Scheduler) -> anyhow::Result<Schedule> {
-    let Some(path) = &args.file else {
-        bail!("name a file, or a publication with --preset");
-    };
+    let path = args.file.as_ref();
+    let path = path.context("name a file, or a publication with --preset")?;
     let name = path.display().to_string();
     let text = Input::Configuration.text(path).with_context(|| name.clone())?;
     let scenario = file::parse(&name, &text, args.policy, session.seed)?;

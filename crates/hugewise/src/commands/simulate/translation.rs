@@ -110,7 +110,7 @@ fn each(
         shown.extend_from_slice(&piece);
         let is_file = session.ui.has_file();
         session.ui.result(if is_file { &shown } else { &piece })?;
-        if session.ui.is_gone() {
+        if session.ui.is_gone {
             break;
         }
     }

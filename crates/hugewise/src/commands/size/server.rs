@@ -15,14 +15,16 @@ use programs::size::postgres::Origin;
 use programs::{auto_conf, running_server};
 use rustix::fs::OFlags;
 
+use process::Done;
 use process::rights::{ShutIn, User};
 
-use crate::helper::{self, Ended};
+use crate::helper;
+use crate::recipes::folders;
 use host::writers::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
 /// Where distributions put the program, beside PATH: Debian's and PostgreSQL's own packages.
-const HOMES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
+const HOMES: [&str; 2] = ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"];
 /// It answers within a tenth of a second; libraries that it loads may take longer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -52,9 +54,9 @@ pub(crate) fn pages(source: &Source, file: &Path, page: Bytes) -> Result<(u64, O
     if !source.is_live() {
         return Err("no running server of this file is in the capture".to_owned());
     }
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = said.entry(file.to_owned()).or_insert_with(|| Server::of(file)?.pages());
-    said.clone().map(|pages| (pages, Origin::Program))
+    let mut told = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    let pages = told.entry(file.to_owned()).or_insert_with(|| said(file));
+    pages.clone().map(|pages| (pages, Origin::Program))
 }
 
 /// Was the file, or the one that ALTER SYSTEM writes, changed within this time?
@@ -66,79 +68,62 @@ fn is_changed_within(file: &Path, time: Duration) -> bool {
     changed.any(|ago| ago + SAME_MOMENT < time)
 }
 
-/// A server that can be asked.
-struct Server {
-    program: PathBuf,
-    file: PathBuf,
-    directory: PathBuf,
-    /// As whom, if not as the user of this program.
-    user: Option<User>,
+/// What the program says. It loads the libraries that the file names: so it runs as the file's owner, if no other user can change what it
+/// reads, and never as root.
+fn said(file: &Path) -> Result<u64, String> {
+    if !file.is_absolute() {
+        return Err("the file is not named by its whole path".to_owned());
+    }
+    let named = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    let uid = |path: &Path| match path.metadata() {
+        Ok(metadata) => Ok(metadata.uid()),
+        Err(error) => Err(named(path, error)),
+    };
+    let real = file.canonicalize().map_err(|error| named(file, error))?;
+    let directory = real.parent().ok_or("the file is in no directory")?.to_owned();
+    let own = rustix::process::geteuid().as_raw();
+    let owner = owner(own, [uid(&real)?, uid(&directory)?])?;
+    let file = changed_only_by(&real, &[owner])?;
+    let program =
+        program(version(&directory)).ok_or("no postgres program is in PATH, /usr/lib/postgresql or /usr/pgsql-*")?;
+    let program = changed_only_by(&program, &[owner])?;
+    let user = (owner != own).then(|| user(owner)).transpose()?;
+    answer(&program, &file, directory, user)
 }
 
-impl Server {
-    /// The program loads the libraries that the file names. So it runs as the file's owner, if no other user can change what it
-    /// reads, and never as root.
-    fn of(file: &Path) -> Result<Self, String> {
-        if !file.is_absolute() {
-            return Err("the file is not named by its whole path".to_owned());
-        }
-        let named = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
-        let uid = |path: &Path| match path.metadata() {
-            Ok(metadata) => Ok(metadata.uid()),
-            Err(error) => Err(named(path, error)),
-        };
-        let real = file.canonicalize().map_err(|error| named(file, error))?;
-        let directory = real.parent().ok_or("the file is in no directory")?.to_owned();
-        let own = rustix::process::geteuid().as_raw();
-        let owner = owner(own, [uid(&real)?, uid(&directory)?])?;
-        let file = changed_only_by(&real, &[owner])?;
-        let program = program(version(&directory))
-            .ok_or("no postgres program is in PATH, /usr/lib/postgresql or /usr/pgsql-*")?;
-        let program = changed_only_by(&program, &[owner])?;
-        let user = (owner != own).then(|| user(owner)).transpose()?;
-        Ok(Self {
-            program,
-            file,
-            directory,
-            user,
-        })
-    }
-
-    fn pages(&self) -> Result<u64, String> {
-        let mut file = OsString::from("config_file=");
-        file.push(&self.file);
-        let arguments = [
-            "-D".into(),
-            self.directory.clone().into(),
-            "-C".into(),
-            SETTING.into(),
-            "-c".into(),
-            file,
-            // Shares no memory; its key may be readable by a group that this process does not have (Debian's ssl-cert).
-            "-c".into(),
-            "ssl=off".into(),
-        ];
-        let shut_in = ShutIn {
-            user: self.user,
-            directory: "/".into(),
-            environment: vec![("LC_ALL".into(), "C".into())],
-            accounts: None,
-        };
-        let ended = helper::run(&self.program, &arguments, &shut_in, TIMEOUT)?;
-        let pages = ended.stdout.trim().parse().ok().filter(|_| ended.status.success());
-        pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&ended)))
-    }
+/// Its answer; without a user it runs as the one of this program.
+fn answer(program: &Path, file: &Path, directory: PathBuf, user: Option<User>) -> Result<u64, String> {
+    let mut named = OsString::from("config_file=");
+    named.push(file);
+    let arguments = [
+        "-D".into(),
+        directory.into(),
+        "-C".into(),
+        SETTING.into(),
+        "-c".into(),
+        named,
+        // Shares no memory; its key may be readable by a group that this process does not have (Debian's ssl-cert).
+        "-c".into(),
+        "ssl=off".into(),
+    ];
+    let shut_in = ShutIn {
+        user,
+        directory: "/".into(),
+        environment: vec![("LC_ALL".into(), "C".into())],
+        accounts: None,
+    };
+    let done = helper::run(program, &arguments, &shut_in, TIMEOUT)?;
+    let pages = done.outputs.output().trim().parse().ok();
+    let pages = pages.filter(|_| done.ended.status.success());
+    pages.ok_or_else(|| format!("{}: {}", program.display(), complaint(&done)))
 }
 
 /// The line that says why it ended, or else the first.
-fn complaint(ended: &Ended) -> String {
+fn complaint(done: &Done) -> String {
     let is_why = |line: &&str| ["FATAL:", "PANIC:", "ERROR:"].iter().any(|word| line.contains(word));
-    let line = ended
-        .stderr
-        .lines()
-        .find(is_why)
-        .or_else(|| ended.stderr.lines().next());
-    line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
+    let errors = done.outputs.errors();
+    let line = errors.lines().find(is_why).or(errors.lines().next());
+    line.map_or_else(|| done.ended.status.to_string(), |line| line.trim().to_owned())
 }
 
 /// The user that the program may run as. The owner of the file or its directory chooses the libraries that are loaded, so that must be one
@@ -190,32 +175,13 @@ fn version(directory: &Path) -> Option<u32> {
 
 /// The program of that version; else PATH's, and else the newest.
 fn program(version: Option<u32>) -> Option<PathBuf> {
-    let of_version = version.and_then(|version| {
-        let homes = HOMES.iter();
-        let mut homes = homes.map(|(home, prefix)| Path::new(home).join(format!("{prefix}{version}")));
-        homes.find_map(|home| is_file(home.join("bin/postgres")))
-    });
+    let of_version = |version: u32| HOMES.map(|home| PathBuf::from(home.replace('*', &version.to_string())));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = || {
-        let mut directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
-        directories.find_map(|directory| is_file(directory.join("postgres")))
-    };
-    of_version.or_else(in_path).or_else(newest)
-}
-
-fn newest() -> Option<PathBuf> {
-    let installed = HOMES.iter().flat_map(|(home, prefix)| {
-        let names = std::fs::read_dir(home).into_iter().flatten().flatten();
-        names.filter_map(move |entry| {
-            let version: u32 = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;
-            Some((version, is_file(entry.path().join("bin/postgres"))?))
-        })
-    });
-    installed.max().map(|(_, program)| program)
-}
-
-fn is_file(path: PathBuf) -> Option<PathBuf> {
-    path.is_file().then_some(path)
+    let in_path = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let newest = HOMES.iter().flat_map(|home| folders(home));
+    let all = version.into_iter().flat_map(of_version).chain(in_path).chain(newest);
+    let mut programs = all.map(|folder| folder.join("postgres"));
+    programs.find(|program| program.is_file())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Bench<'_> {
         let outcome = match time {
             None => Outcome::NoTime,
             Some(time) => match self.outcome(planned, time, &mut gc) {
-                Ok(outcome) => outcome?,
+                Ok(outcome) => outcome,
                 Err(_) if stop::is_asked() => return None,
                 Err(error) => {
                     let why = format!("{error:#}");
@@ -69,14 +69,15 @@ impl Bench<'_> {
         planned: &Planned,
         time: Duration,
         gc: &mut BTreeMap<String, Vec<GcLog>>,
-    ) -> anyhow::Result<Option<Outcome>> {
+    ) -> anyhow::Result<Outcome> {
         let Experiment { name, arms, .. } = &planned.experiment;
         let lacking = list::lacking(planned, self.snapshot);
         if !lacking.is_empty() {
-            return Ok(Some(Outcome::Lacking(lacking)));
+            return Ok(Outcome::Lacking(lacking));
         }
         let workload = planned.chosen.set_up(&planned.chosen.build()?)?;
-        workload.notice.iter().for_each(|notice| self.session.ui.say(notice));
+        let notice = planned.chosen.notice();
+        notice.iter().for_each(|notice| self.session.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
         let around = Around::new(&self.session.ui);
         let began = Instant::now();
@@ -86,7 +87,6 @@ impl Bench<'_> {
             let request = Request::plain(task(planned, &workload), arms.clone(), left, self.session.seed);
             match self.compared(&request, &around, &mut store) {
                 Ok(compared) => break compared,
-                Err(Error::Interrupted) => return Ok(None),
                 Err(error) => {
                     let Some(arm) = dispensable(&error, &arms) else {
                         return Err(not_compared(name, error));
@@ -104,13 +104,13 @@ impl Bench<'_> {
         };
         warnings.extend(left_out);
         if compare.design.ended == Ended::Interrupted {
-            return Ok(None);
+            return Err(Error::Interrupted.into());
         }
         gc.extend(arms.iter().filter_map(|arm| logs(&workload, arm)));
-        Ok(Some(Outcome::Compared {
+        Ok(Outcome::Compared {
             compare: Box::new(compare),
             warnings,
-        }))
+        })
     }
 
     fn compared(

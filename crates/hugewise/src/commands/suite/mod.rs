@@ -110,17 +110,16 @@ fn host_page(bench: &Bench<'_>) -> Option<HostBacking> {
     }
     let (session, snapshot) = (bench.session, bench.snapshot);
     match tlb::host(&session.ui, snapshot) {
-        Ok(measured) => {
-            let (tlb, warnings) = measured?;
+        Ok((tlb, warnings)) => {
             let result = session.about(snapshot, warnings, tlb);
             // It is timed again if it cannot be kept.
             let _ = bench.directory.keep(HOST, &result);
             Some(result.data.host_backing)
         }
+        Err(error) if stop::is_interrupted(&error) => None,
         Err(error) => {
-            session
-                .ui
-                .say(&format!("the page size of the host is not known: {error:#}"));
+            let text = format!("the page size of the host is not known: {error:#}");
+            session.ui.say(&text);
             None
         }
     }

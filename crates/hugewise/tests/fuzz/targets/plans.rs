@@ -6,7 +6,7 @@ use host::{Source, Tree};
 use model::plan::{Change, Plan, Target, Value};
 use model::{Bytes, Envelope, Reading};
 use plan::goal::Goal;
-use plan::{Host, Need, Wanted};
+use plan::{Facts, Host, Need, Wanted};
 
 use super::seeds::{choosing, chosen};
 
@@ -66,7 +66,8 @@ pub(crate) fn planned(goal: Goal) -> Option<Plan> {
         own: 0,
         asks: false,
     }];
-    plan::plan(&Host::look(&MACHINE), &[Wanted::new(goal, needs)]).ok()
+    let program = Facts::default();
+    plan::plan(&Host::look(&MACHINE), &[Wanted { goal, needs, program }]).ok()
 }
 
 /// A goal, or a file of goals: refused, or a plan within the rules.

@@ -1,14 +1,42 @@
 //! Results and logs of finished runs, as another may have written them.
 
-use serde_json::json;
+use draw::Look;
+use hugewise::kinds::{WithResult, by_schema};
+use hugewise::show::{CHARTS, Format, Shape, show};
+use model::Envelope;
+use serde_json::{Value, json};
 
 use super::plans;
 
+const PLAIN: Look = Look {
+    width: 100,
+    plot: true,
+    ..Look::FILE
+};
+
 /// A result of any kind: shown in every form of text that it has.
 pub(crate) fn result(bytes: &[u8]) {
-    for (form, shown) in hugewise::commands::fuzz::result(bytes) {
-        let text = String::from_utf8(shown).expect("text");
-        assert!(form == "text" || !text.is_empty(), "{form}");
+    let json: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    by_schema(json["schema"].as_str().unwrap_or_default(), Forms(bytes));
+}
+
+struct Forms<'a>(&'a [u8]);
+
+impl WithResult for Forms<'_> {
+    type Outcome = ();
+
+    fn with<T: Shape>(self) {
+        let Ok(result) = serde_json::from_slice::<Envelope<T>>(self.0) else {
+            return;
+        };
+        // Forms that are text; a picture is drawn from what SVG is.
+        for form in CHARTS.into_iter().filter(|form| T::FORMS.contains(form)) {
+            let Ok(shown) = show(&result, form, PLAIN) else {
+                continue;
+            };
+            let text = String::from_utf8(shown).expect("text");
+            assert!(form == Format::Text || !text.is_empty(), "{}", form.name());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::hugetlbfs::is_size;
 use super::super::settings;
-use super::parsed::{Line, Parsed, known, must};
+use super::parsed::{Line, Parsed, known, set};
 use super::sort::Sort;
 use super::{server, units};
 
@@ -15,22 +15,14 @@ pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>
     let mut section = "";
     let line = |(nth, text): (usize, &'a str)| {
         let trimmed = text.trim();
-        if trimmed.starts_with('[') && has_sections(sort) {
+        let is_head = trimmed.starts_with('[') && !sort.sections().is_empty();
+        if is_head {
             section = trimmed;
-            let what = if is_section(sort, trimmed) {
-                Line::Section
-            } else {
-                Line::Other
-            };
-            return Parsed {
-                nth,
-                section,
-                text,
-                what,
-            };
         }
-        let what = match is_comment(sort, trimmed) {
-            true => Line::Comment,
+        let what = match is_head {
+            true if sort.sections().contains(&trimmed) => Line::Section,
+            true => Line::Other,
+            false if trimmed.is_empty() || trimmed.starts_with(sort.comments()) => Line::Comment,
             false => what(sort, path, section, trimmed),
         };
         Parsed {
@@ -41,33 +33,6 @@ pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>
         }
     };
     text.lines().enumerate().map(line).collect()
-}
-
-fn has_sections(sort: Sort) -> bool {
-    matches!(
-        sort,
-        Sort::Service | Sort::Wants | Sort::Mount | Sort::Pools | Sort::Mysql
-    )
-}
-
-/// May a plan add this head?
-fn is_section(sort: Sort, head: &str) -> bool {
-    match sort {
-        Sort::Service => head == "[Service]",
-        Sort::Wants => head == "[Unit]",
-        Sort::Mount => matches!(head, "[Unit]" | "[Mount]"),
-        Sort::Pools => matches!(head, "[Unit]" | "[Service]"),
-        Sort::Mysql => head == "[mysqld]",
-        _ => false,
-    }
-}
-
-fn is_comment(sort: Sort, line: &str) -> bool {
-    let marks: &[char] = match sort {
-        Sort::Limits | Sort::Tmpfiles | Sort::Grub | Sort::Postgres => &['#'],
-        _ => &['#', ';'],
-    };
-    line.is_empty() || line.starts_with(marks)
 }
 
 fn what(sort: Sort, path: &str, section: &str, line: &str) -> Line {
@@ -110,7 +75,7 @@ fn limit(line: &str) -> Line {
     let is_right =
         matches!(*kind, "soft" | "hard" | "-") && is_account(who.strip_prefix('@').unwrap_or(who)) && is_amount;
     let why = "write USER or @GROUP, soft, hard or -, memlock, and KiB or unlimited";
-    known(format!("{who} {kind}"), must(is_right, why))
+    set(format!("{who} {kind}"), is_right, why)
 }
 
 /// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.

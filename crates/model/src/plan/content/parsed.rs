@@ -59,7 +59,12 @@ pub(super) fn known(key: impl Into<String>, right: Result<(), String>) -> Line {
     }
 }
 
-/// A condition that a value must meet.
-pub(super) fn must(is_so: bool, why: &str) -> Result<(), String> {
-    is_so.then_some(()).ok_or_else(|| why.to_owned())
+/// A known line whose value must meet a condition; else that is wrong with it.
+pub(super) fn set(key: impl Into<String>, is_right: bool, why: &str) -> Line {
+    known(key, is_right.then_some(()).ok_or_else(|| why.to_owned()))
+}
+
+/// A known line that takes one value only.
+pub(super) fn only(key: &str, value: &str, one: &str) -> Line {
+    set(key, value == one, &format!("write {one}"))
 }

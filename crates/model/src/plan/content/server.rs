@@ -1,7 +1,7 @@
 //! A server's own configuration file: one that a goal names, that looks like that server's, and of it two settings.
 
 use super::super::hugetlbfs::is_size;
-use super::parsed::{Line, known, must};
+use super::parsed::{Line, set};
 use super::sort::Sort;
 
 /// Settings that only PostgreSQL has: a file of its settings holds one of them, set or as a comment.
@@ -113,19 +113,11 @@ pub(super) fn postgres(line: &str) -> Line {
     let rest = rest.trim_start();
     let value = rest.strip_prefix('=').unwrap_or(rest).trim();
     match name.to_ascii_lowercase().as_str() {
-        name @ "huge_pages" => known(
-            name,
-            must(matches!(value, "on" | "off" | "try"), "write on, off or try"),
-        ),
+        name @ "huge_pages" => set(name, matches!(value, "on" | "off" | "try"), "write on, off or try"),
         name @ "huge_page_size" => {
             let size = value.strip_suffix("kB").map(|kib| format!("{kib}K"));
-            known(
-                name,
-                must(
-                    value == "0" || size.is_some_and(|size| is_size(&size)),
-                    "write a page size in kB, or 0",
-                ),
-            )
+            let is_right = value == "0" || size.is_some_and(|size| is_size(&size));
+            set(name, is_right, "write a page size in kB, or 0")
         }
         _ => Line::Other,
     }
@@ -140,8 +132,5 @@ pub(super) fn mysql(section: &str, line: &str) -> Line {
         return Line::Other;
     }
     let is_switch = value.is_empty() || matches!(value.to_ascii_lowercase().as_str(), "on" | "off" | "0" | "1");
-    known(
-        "large-pages",
-        must(is_switch, "write large-pages, or large-pages=ON or OFF"),
-    )
+    set("large-pages", is_switch, "write large-pages, or large-pages=ON or OFF")
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::hugetlbfs::{MOUNTS, is_mount_point, mount_options};
 use super::super::settings;
-use super::parsed::{Line, known, must};
+use super::parsed::{Line, known, only, set};
 use super::sort::{Sort, is_own};
 
 /// The unit that fills pools at boot.
@@ -43,11 +43,24 @@ pub(super) fn line(sort: Sort, path: &str, section: &str, line: &str) -> Line {
         (Sort::Service, "[Service]", _) => service(key, value),
         (Sort::Wants, "[Unit]", "Wants") if is_wanted(path, value) => known(line, Ok(())),
         (Sort::Mount | Sort::Pools, "[Unit]", "Description") => {
-            known(key, must(!value.contains('%'), "a description holds no `%`"))
+            set(key, !value.contains('%'), "a description holds no `%`")
         }
-        (Sort::Mount | Sort::Pools, "[Unit]", "DefaultDependencies") => known(key, must(value == "no", "write no")),
-        (Sort::Mount, _, _) => mount(path, section, key, value),
-        (Sort::Pools, _, _) => pools(section, key, value),
+        (Sort::Mount | Sort::Pools, "[Unit]", "DefaultDependencies") => only(key, value, "no"),
+        (Sort::Mount, "[Unit]", "Before") => only(key, value, "local-fs.target"),
+        (Sort::Mount, "[Mount]", "What" | "Type") => only(key, value, "hugetlbfs"),
+        (Sort::Mount, "[Mount]", "Where") => {
+            let is_its_own = path == format!("/etc/systemd/system/{}", mount_unit(value));
+            let why = format!("a unit is named for its mount point, and {MOUNTS}");
+            set(key, is_its_own && is_mount_point(value), &why)
+        }
+        (Sort::Mount, "[Mount]", "Options") => known(key, mount_options(value)),
+        (Sort::Pools, "[Unit]", "Before") => only(key, value, "sysinit.target"),
+        (Sort::Pools, "[Service]", "Type") => only(key, value, "oneshot"),
+        (Sort::Pools, "[Service]", "RemainAfterExit") => only(key, value, "yes"),
+        // Its commands are these, to the letter.
+        (Sort::Pools, "[Service]", "ExecStart") => {
+            filled(value).map_or(Line::Other, |path| known(format!("{key} {path}"), Ok(())))
+        }
         _ => Line::Other,
     }
 }
@@ -55,20 +68,18 @@ pub(super) fn line(sort: Sort, path: &str, section: &str, line: &str) -> Line {
 /// Settings of a drop-in: how much a service may lock, where it runs (systemd.exec(5)), and its policy (systemd.resource-control(5)).
 fn service(key: &str, value: &str) -> Line {
     match key {
-        "CPUAffinity" | "AllowedCPUs" => known(key, must(is_list(value), "write CPUs such as 0-3,8-11")),
-        "NUMAPolicy" => known(key, must(value == "bind", "write bind")),
-        "NUMAMask" => known(key, must(is_list(value), "write nodes such as 0")),
+        "CPUAffinity" | "AllowedCPUs" => set(key, is_list(value), "write CPUs such as 0-3,8-11"),
+        "NUMAPolicy" => only(key, value, "bind"),
+        "NUMAMask" => set(key, is_list(value), "write nodes such as 0"),
         "LimitMEMLOCK" => {
             let digits = value.trim_end_matches(['K', 'M', 'G', 'T']);
-            let is_amount = value.len() - digits.len() <= 1 && settings::number(digits).is_some() && !digits.is_empty();
-            known(
-                key,
-                must(is_amount || value == "infinity", "write a number of bytes, or infinity"),
-            )
+            let is_amount = value.len() - digits.len() <= 1 && settings::number(digits).is_some();
+            let is_right = is_amount || value == "infinity";
+            set(key, is_right, "write a number of bytes, or infinity")
         }
         "MemoryTHP" => {
             let words = ["disable", "madvise", "system"];
-            known(key, must(words.contains(&value), "write disable, madvise or system"))
+            set(key, words.contains(&value), "write disable, madvise or system")
         }
         _ => Line::Other,
     }
@@ -89,35 +100,6 @@ fn is_wanted(path: &str, unit: &str) -> bool {
         true => unit == POOLS,
         false => unit_path(unit).is_some_and(|at| is_mount_point(&at)),
     }
-}
-
-/// The unit of a hugetlbfs, named for where it is mounted.
-fn mount(path: &str, section: &str, key: &str, value: &str) -> Line {
-    let right = match (section, key) {
-        ("[Unit]", "Before") => must(value == "local-fs.target", "write local-fs.target"),
-        ("[Mount]", "What" | "Type") => must(value == "hugetlbfs", "write hugetlbfs"),
-        ("[Mount]", "Where") => must(
-            path == format!("/etc/systemd/system/{}", mount_unit(value)) && is_mount_point(value),
-            &format!("a unit is named for its mount point, and {MOUNTS}"),
-        ),
-        ("[Mount]", "Options") => mount_options(value),
-        _ => return Line::Other,
-    };
-    known(key, right)
-}
-
-/// The unit that fills pools; its commands are these, to the letter.
-fn pools(section: &str, key: &str, value: &str) -> Line {
-    let right = match (section, key) {
-        ("[Unit]", "Before") => must(value == "sysinit.target", "write sysinit.target"),
-        ("[Service]", "Type") => must(value == "oneshot", "write oneshot"),
-        ("[Service]", "RemainAfterExit") => must(value == "yes", "write yes"),
-        ("[Service]", "ExecStart") => {
-            return filled(value).map_or(Line::Other, |path| known(format!("{key} {path}"), Ok(())));
-        }
-        _ => return Line::Other,
-    };
-    known(key, right)
 }
 
 /// The pool that a command fills: `/bin/sh -c 'echo 8 > PATH && test "$(cat PATH)" -ge 8'`.

@@ -19,7 +19,7 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
     }
     let fields = columns![|case| &Contention;
         "CPUs" => format!("{} and {}", case.cpus[0], case.cpus[1]), "to" => kind_name(case.kind),
-        "work" => name(case.mix), "beside" => name(case.beside), "#share" => median(case.share),
+        "work" => case.mix.name(), "beside" => case.beside.name(), "#share" => median(case.share),
         "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
     ];
     let title = "Throughput of a CPU beside another at work, as a share of that alone";
@@ -36,9 +36,9 @@ fn matrix(cases: &[Contention]) -> Sheet {
     );
     let case = |mix: Mix, beside: Mix| cases.iter().find(move |case| (case.mix, case.beside) == (mix, beside));
     let case = &case;
-    let work = columns![|mix| Mix; "work" => name(*mix)];
+    let work = columns![|mix| Mix; "work" => mix.name()];
     let shares = beside.iter().flat_map(|&beside| {
-        columns![|mix| Mix; (format!("#{}", name(beside))) => median(case(*mix, beside).and_then(|case| case.share))]
+        columns![|mix| Mix; (format!("#{}", beside.name())) => median(case(*mix, beside).and_then(|case| case.share))]
     });
     let at_work = Mix::ALL
         .into_iter()
@@ -60,15 +60,4 @@ fn median(value: Option<Estimate>) -> String {
 
 fn ends(share: Estimate) -> String {
     format!("{} to {}", number(share.low), number(share.high))
-}
-
-fn name(mix: Mix) -> &'static str {
-    match mix {
-        Mix::Integer => "integer",
-        Mix::IntegerMultiply => "multiply",
-        Mix::FpMultiply => "FP multiply",
-        Mix::L1Load => "L1 loads",
-        Mix::L2Load => "L2 loads",
-        Mix::MemoryLoad => "memory loads",
-    }
 }
