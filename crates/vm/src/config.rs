@@ -1,4 +1,4 @@
-//! What a guest is made of: its memory, its tables, and more addresses that lead into its memory.
+//! What a guest is made of: its memory and its tables.
 
 use model::guest::GuestPage;
 
@@ -17,17 +17,4 @@ pub struct Config<'m> {
     /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
     /// counts too; `None`: the guest's own base pages.
     pub tables: Option<Memory<'m>>,
-    /// More guest addresses that lead into `memory`.
-    pub windows: &'m [Window],
-}
-
-/// Guest pages in a row that lead into the lent memory in any order, several to one place if wished: they cost page-table
-/// entries, no memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// First virtual address, a multiple of the page size.
-    pub virt: u64,
-    pub page: GuestPage,
-    /// For each page, where in the lent memory it begins: bytes from its start.
-    pub frames: Vec<u64>,
 }

@@ -21,7 +21,7 @@ pub mod stats;
 mod syscall;
 
 pub use boot::Ring;
-pub use config::{Config, Window};
+pub use config::Config;
 pub use error::Error;
 pub use guest::{Done, Guest, Job, Kernel};
 pub use hypervisor::Hypervisor;
