@@ -15,8 +15,6 @@ mod explained;
 mod fairness;
 pub mod file;
 mod fit;
-mod homes;
-mod idle;
 mod lanes;
 mod nodes;
 mod place;

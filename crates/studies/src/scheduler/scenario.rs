@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agenda::{LONGEST, MOST};
 use super::policy::Policy;
 use super::topology::{MOST_CPUS, Topology};
 use super::{Move, Ns};
 
 /// The most virtual CPUs.
-pub const MOST_WORLDS: usize = MOST / 2;
+pub const MOST_WORLDS: usize = 1 << 19;
+/// The longest simulated time: more than 4.8 hours.
+const LONGEST: Ns = (1 << 44) - 1;
 
 /// The shortest mean of bursts: a simulation of shorter ones would not end.
 const SHORTEST_BURST: Ns = 1000;
