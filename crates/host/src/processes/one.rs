@@ -44,7 +44,7 @@ impl Limits {
             return rollup(source, pid);
         }
         let rss = *status.rss.as_ref().into_result()?;
-        let huge = match scan::huge_bytes(pid, self.deadline()) {
+        let huge = match scan::huge_bytes(pid, self) {
             Ok(huge) => huge,
             Err(why) if is_without_steps(&why) => {
                 self.allow_whole(source, pid, status)?;
@@ -88,7 +88,7 @@ pub fn each_mapping(
         let status = status(source, pid)?;
         if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
             return match status.hugetlb.known() {
-                Some(Bytes(0)) => match scan::each_mapping(pid, limits.deadline(), visit) {
+                Some(Bytes(0)) => match scan::each_mapping(pid, limits, visit) {
                     Err(why) if is_without_steps(&why) => Err(too_dear),
                     walked => walked,
                 },
