@@ -10,14 +10,9 @@ use super::pagemap::PageWord;
 /// More shows nothing new, and takes a hundredth of a second a gibibyte.
 const MOST: Bytes = Bytes::gib(4);
 
-/// The frames of those pages of this process that are in memory, in their order, of the first 4 GiB of `len` bytes from `start` on.
+/// The frames of those pages of a process that are in memory, in their order, of the first 4 GiB of `len` bytes from `start` on.
 ///
 /// Denied without CAP_SYS_ADMIN, which hides frame numbers.
-pub fn own_frames(start: usize, len: usize) -> Reading<Vec<u64>> {
-    numbers("/proc/self/pagemap", start as u64, (len as u64).min(MOST.0)).into()
-}
-
-/// The same of another process.
 pub fn frames_of(process: u32, start: u64, len: u64) -> Reading<Vec<u64>> {
     numbers(&format!("/proc/{process}/pagemap"), start, len.min(MOST.0)).into()
 }
@@ -35,26 +30,21 @@ fn numbers(path: &str, start: u64, len: u64) -> Result<Vec<u64>, Unread> {
 
 #[cfg(test)]
 mod tests {
-    use super::{frames_of, own_frames};
+    use super::frames_of;
     use model::Cause;
 
     #[test]
     fn the_frames_of_this_process_are_counted_or_it_says_why_not() {
         let memory = vec![1_u8; 64 << 12];
-        let place = memory.as_ptr() as usize;
-        match own_frames(place, memory.len()).into_result() {
-            Ok(frames) => {
-                assert!((64..=65).contains(&frames.len()), "{frames:?}");
-                let again = frames_of(std::process::id(), place as u64, memory.len() as u64);
-                let again = again.known().map(Vec::len);
-                assert_eq!(again, Some(frames.len()));
-            }
+        let own = |start, len| frames_of(std::process::id(), start, len);
+        match own(memory.as_ptr() as u64, memory.len() as u64).into_result() {
+            Ok(frames) => assert!((64..=65).contains(&frames.len()), "{frames:?}"),
             Err(why) => {
                 assert_eq!(why.unread, Cause::Denied, "{why:?}");
                 testing::skipped(&why.why);
             }
         }
-        let none = own_frames(1 << 46, 4096);
+        let none = own(1 << 46, 4096);
         assert!(none.known().is_none_or(Vec::is_empty), "nothing is mapped there");
     }
 }

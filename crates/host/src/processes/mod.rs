@@ -29,14 +29,14 @@ mod why;
 
 pub use file::file_system;
 pub use folios::{FolioSample, mthp_of, own_range_mthp};
-pub use frames::{frames_of, own_frames};
+pub use frames::frames_of;
 pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
 pub use list::list;
 pub use mapping::{Counted, Counts, Mapping};
 pub use missed::{Missed, Missing};
-pub use nodes::{HugetlbMapping, NodePages, ThpByStart, hugetlb_nodes, nodes};
+pub use nodes::{MappingNodes, NodePages, ThpByStart, hugetlb_nodes, nodes};
 pub use once::{Coverage, Covering, Sort, is_counted, objects, taken_of_pool};
 pub use one::{each_mapping, one, one_within};
 pub use proof::{Proof, own_range};
