@@ -26,7 +26,7 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use crate::input::{Input, InputError};
 use crate::parse;
-use crate::snapshot::mount_table;
+use crate::snapshot::mounts;
 use crate::tree::{Tree, TreeError, parent};
 use directory::Directory;
 use error::from_io;
@@ -337,13 +337,10 @@ fn not_followed(path: &str) -> Unread {
 /// [`HUGETLB_FILES`] of the running machine.
 fn hugetlb_files() -> Reading<Vec<u8>> {
     let machine = Source::live();
-    machine.text(mount_table::MOUNTS).and_then(|table| {
+    mounts::all(&machine).and_then(|mounts| {
         let pids = machine.pids().into_result().unwrap_or_default();
-        let mounts = mount_table::mounts(&table).into_iter();
-        let mounts = mounts
-            .filter(|mount| mount.kind == "hugetlbfs")
-            .map(|mount| mount.target);
-        let question = Question::HugetlbFiles(mounts.collect(), pids);
+        let of_pools = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
+        let question = Question::HugetlbFiles(of_pools.map(|mount| mount.target).collect(), pids);
         let (mut head, text) = aside::ask(&question, None, HUGETLB_FILES)?;
         head.unread.take().map_or(Ok(text), Err)
     })

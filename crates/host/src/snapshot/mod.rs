@@ -7,7 +7,6 @@ pub mod hugetlb;
 pub mod kernel;
 pub mod kvm;
 pub mod memory;
-pub(crate) mod mount_table;
 pub mod mounts;
 pub mod numbers;
 pub mod sysctl;
