@@ -13,7 +13,7 @@ use super::aside::{self, Answer, Head};
 use super::directory::names_in;
 use super::error::unread;
 use super::hugetlb_files;
-use super::open::{End, plain_directory_below, plain_file_below};
+use super::open::{self, End, plain_directory_below, plain_file_below};
 use super::walk::Mounts;
 use crate::syscall::{Rights, Taken};
 
@@ -150,12 +150,12 @@ impl Part {
         let mut head = Head::default();
         let bytes = match self {
             Self::Whole(limit) => {
-                let bytes = file()?.bytes(limit)?;
+                let bytes = open::whole(&file()?, limit)?;
                 head.is_too_long = bytes.is_none();
                 bytes.unwrap_or_default()
             }
             Self::End(limit) => {
-                let End { bytes, before } = file()?.end(limit)?;
+                let End { bytes, before } = open::end(&file()?, limit)?;
                 head.before = before;
                 bytes
             }
