@@ -5,7 +5,6 @@ mod directory;
 mod error;
 mod foreign;
 mod hugetlb_files;
-mod interfaces;
 mod open;
 mod patience;
 mod pieces;

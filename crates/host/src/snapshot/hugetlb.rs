@@ -116,7 +116,7 @@ impl Pool {
 }
 
 /// Every pool, smallest pages first.
-pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
+pub(crate) fn read(source: &Source) -> Reading<Vec<Pool>> {
     source.list(POOLS).map(|names| {
         let sizes = sizes_in_names(&names).into_iter();
         sizes.map(|size| Pool::read(source, size)).collect()

@@ -8,8 +8,7 @@ use model::Bytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, makedev, openat, openat2};
 use rustix::io::Errno;
 
-use super::interfaces::is_interface;
-use super::walk::{self, Mounts};
+use super::walk::{self, Mounts, is_interface};
 
 /// For every opening: a pipe does not wait for its other end, and no terminal becomes ours.
 const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
