@@ -15,9 +15,9 @@ impl Engine<'_> {
         self.accounts.waited(world.vm, now - world.since);
         world.enter(State::Running, now);
         if world.cpu != cpu && world.cpu != NONE {
-            let kind = self.topology.kind(world.cpu, cpu);
-            world.totals.moves[kind as usize] += 1;
-            world.cold = world.cold.max(costs.warm_up(kind));
+            let kind = self.topology.kind(world.cpu, cpu) as usize;
+            world.totals.moves[kind] += 1;
+            world.cold = world.cold.max(costs.warm_up_ns[kind]);
         } else if world.cpu == cpu && costs.displaced_ns > 0 {
             let others = (self.cpus[cpu as usize].busy - world.left_at).min(quantum);
             let part = u128::from(costs.displaced_ns) * u128::from(others) / u128::from(quantum);

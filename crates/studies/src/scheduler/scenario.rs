@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Ns;
 use super::policy::Policy;
 use super::topology::{MOST_CPUS, Topology};
-use super::{Move, Ns};
 
 /// The most virtual CPUs.
 pub const MOST_WORLDS: usize = 1 << 19;
@@ -85,11 +85,6 @@ impl Costs {
             node_rates: Vec::new(),
             idle: Idle::Halts,
         }
-    }
-
-    /// The warm-up of a move.
-    pub fn warm_up(&self, kind: Move) -> Ns {
-        self.warm_up_ns[kind as usize]
     }
 }
 

@@ -8,23 +8,13 @@ use serde::{Deserialize, Serialize};
 /// The most logical CPUs that are simulated.
 pub const MOST_CPUS: u32 = 4096;
 
-/// How far a world moves: cheapest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Move {
-    /// To an SMT sibling of the same core.
+/// How far a world moves, cheapest first: to an SMT sibling of its core, another core of its socket, another socket of its node, another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
     Sibling,
-    /// To another core of the socket.
     Core,
-    /// To another socket of the node.
     Socket,
-    /// To another node.
     Node,
-}
-
-impl Move {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sibling, Self::Core, Self::Socket, Self::Node];
 }
 
 /// A host whose parts are all alike. Siblings have consecutive numbers, then cores, sockets and nodes.
@@ -150,7 +140,8 @@ mod tests {
 
     #[test]
     fn kinds_of_moves_follow_the_topology() {
-        assert_eq!([1, 2, 4, 8].map(|to| X3950.kind(0, to)), Move::ALL);
+        let kinds = [1, 2, 4, 8].map(|to| X3950.kind(0, to));
+        assert_eq!(kinds, [Move::Sibling, Move::Core, Move::Socket, Move::Node]);
         assert_eq!(
             (X3950.core_around(9), X3950.socket_around(9), X3950.node_around(9)),
             (8..10, 8..12, 8..16)
