@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use model::{Cause, Unread};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -125,7 +124,7 @@ impl Readers {
                 self.reader = Some(reader);
                 Ok(answer)
             }
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.lost += began.elapsed();
                 self.silent.extend(user);
                 self.leave(reader.pid);
@@ -152,7 +151,6 @@ impl Reader {
         let (line, other) = UnixStream::pair()?;
         let pid = syscall::fork(|| serve::<Q>(&other))?;
         STARTED.store(pid.as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
-        line.set_nonblocking(true)?;
         let of = std::process::id();
         Ok(Self { pid, line, of })
     }
@@ -161,14 +159,8 @@ impl Reader {
         let text = serde_json::to_vec(question)?;
         let mut message = (text.len() as u32).to_ne_bytes().to_vec();
         message.extend(text);
-        let mut rest = &message[..];
-        while !rest.is_empty() {
-            match self.line.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::OUT, until)?,
-                Err(error) => return Err(error),
-            }
-        }
+        self.line.set_write_timeout(Some(left(until)))?;
+        self.line.write_all(&message)?;
         let mut sizes = [0; 12];
         self.fill(&mut sizes, until)?;
         let (head, content) = sizes.split_at(4);
@@ -182,33 +174,17 @@ impl Reader {
         Ok((head, bytes))
     }
 
-    fn fill(&mut self, mut bytes: &mut [u8], until: Instant) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.line.read(bytes) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(read) => bytes = &mut bytes[read..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::IN, until)?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+    /// The other process sends all of an answer at once: what does not come in time is `WouldBlock`.
+    fn fill(&mut self, bytes: &mut [u8], until: Instant) -> io::Result<()> {
+        self.line.set_read_timeout(Some(left(until)))?;
+        self.line.read_exact(bytes)
     }
+}
 
-    fn wait(&self, what: PollFlags, until: Instant) -> io::Result<()> {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let timeout = Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&self.line, what)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
+/// The time until then; a timeout of zero is refused.
+fn left(until: Instant) -> Duration {
+    let left = until.saturating_duration_since(Instant::now());
+    left.max(Duration::from_micros(1))
 }
 
 /// The other process's life: it has this line and no other file, answers one question after the other, and ends with this process.
