@@ -15,7 +15,7 @@ impl Writer {
     /// Free pages of the pool without a reservation count first. For the rest the kernel is allowed to add surplus pages
     /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
     /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
-    /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
+    /// node), and what was really obtained is counted.
     ///
     /// Two runs at the same moment may both count on the same free pages; then the later mapping fails, as it would
     /// against any other program.
