@@ -6,6 +6,7 @@ use model::texts::Texts;
 use model::{Cause, Reading, Unread};
 
 use super::limits::Limits;
+use super::lines::lines;
 use super::mapping::{Counted, Mapping};
 use super::one::each_mapping;
 use super::smaps::{self, Visit};
@@ -55,7 +56,7 @@ pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
 /// # Errors
 /// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
 pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
-    collected(path, |visit| smaps::parse_named(path, bytes, visit))
+    collected(path, |visit| smaps::headers(lines(path, bytes), visit))
 }
 
 /// Every mapping that a walk visits; `path` is only for the reasons.

@@ -6,7 +6,6 @@
 pub mod areas;
 mod file;
 mod folios;
-mod ground;
 mod held;
 mod limits;
 mod lines;
@@ -28,7 +27,6 @@ mod why;
 
 pub use file::file_system;
 pub use folios::{mthp_of, own_range_mthp};
-pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
 pub use list::list;
@@ -42,4 +40,4 @@ pub use proof::{Proof, own_range};
 pub use reason::Reason;
 pub use scan::{large, large_share};
 pub use stat::Stat;
-pub use why::why_base;
+pub use why::{Ground, why_base};

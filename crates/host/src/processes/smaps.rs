@@ -53,12 +53,8 @@ pub(crate) fn each_named(source: &Source, path: &str, visit: &mut Visit<'_>) -> 
     })
 }
 
-/// Visits the mappings of a whole maps file; `path` is only for the reasons.
-pub(crate) fn parse_named(path: &str, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), Unread> {
-    headers(lines(path, bytes), visit)
-}
-
-fn headers<'a>(lines: impl Iterator<Item = Line<'a>>, visit: &mut Visit<'_>) -> Result<(), Unread> {
+/// Visits the mappings in lines of such a file.
+pub(super) fn headers<'a>(lines: impl Iterator<Item = Line<'a>>, visit: &mut Visit<'_>) -> Result<(), Unread> {
     // `AnonHugePages:` begins like an address.
     let mut headers = lines.filter(|line| line.key_value().is_none());
     headers.try_for_each(|line| visit(&header(&line)?))

@@ -58,12 +58,6 @@ pub fn all(source: &Source) -> Reading<Vec<Mount>> {
     all_of(source, MOUNTS)
 }
 
-/// Every mount as a process sees it, or else as this one does: a capture has few of the former. None if neither could be read.
-pub fn of_process(source: &Source, pid: u32) -> Vec<Mount> {
-    let own = all_of(source, &format!("/proc/{pid}/mounts")).into_result();
-    own.or_else(|_| all(source).into_result()).unwrap_or_default()
-}
-
 /// Every mount of a table, in its order.
 pub fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
     source.text(path).map(|table| table.lines().filter_map(mount).collect())
@@ -74,9 +68,10 @@ pub fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
 pub struct MountTree(BTreeMap<String, Mount>);
 
 impl MountTree {
-    /// Those that a process sees; empty where they could not be read.
+    /// Those that a process sees, or else those that this one does: a capture has few of the former. Empty if neither could be read.
     pub fn of_process(source: &Source, pid: u32) -> Self {
-        Self::new(of_process(source, pid))
+        let own = all_of(source, &format!("/proc/{pid}/mounts")).into_result();
+        Self::new(own.or_else(|_| all(source).into_result()).unwrap_or_default())
     }
 
     /// Those that this process sees.

@@ -145,8 +145,6 @@ pub struct Slice {
     pub until_ns: Ns,
 }
 
-/// Virtual CPUs whose places are in a result.
-const MOST_ROWS: usize = 64;
 const SECOND: f64 = 1e9;
 
 /// Simulates.
@@ -268,18 +266,13 @@ fn cpus(engine: &Engine<'_>) -> Vec<CpuTime> {
 
 fn residency(engine: &Engine<'_>) -> Vec<Residency> {
     let all = engine.scenario.duration_ns as f64;
-    let worlds = engine.worlds.iter().enumerate().take(MOST_ROWS);
-    let guests = worlds.filter(|(place, _)| Some(*place as u32) != engine.console);
+    let worlds = (0..).zip(&engine.worlds).zip(engine.accounts.places());
+    let guests = worlds.filter(|((id, _), _)| Some(*id) != engine.console);
     guests
-        .map(|(place, world)| Residency {
+        .map(|((id, world), places)| Residency {
             vm: world.vm,
-            vcpu: place as u32 - engine.machines[world.vm as usize].start,
-            shares: engine
-                .accounts
-                .places(place)
-                .iter()
-                .map(|time| *time as f64 / all)
-                .collect(),
+            vcpu: id - engine.machines[world.vm as usize].start,
+            shares: places.iter().map(|time| *time as f64 / all).collect(),
         })
         .collect()
 }
