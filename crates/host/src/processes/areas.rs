@@ -90,7 +90,6 @@ impl Areas<'_> {
             Some(counted) => Some(Counted {
                 counts: counted.counts,
                 kernel_page: counted.kernel_page,
-                mmu_page: counted.mmu_page,
                 thp_eligible: counted.thp_eligible,
                 flags: self.shared(counted.flags)?,
             }),

@@ -105,7 +105,7 @@ where
             continue;
         }
         match (mapping.has("nr"), mapping.is_shared()) {
-            (Some(true), _) => own += mapping.counts().map_or(0, |counts| counts.hugetlb().0),
+            (Some(true), _) => own += mapping.counts().map_or(0, |counts| counts.hugetlb.0),
             (_, true) => segments.add(mapping),
             (_, false) => own += mapping.size().0,
         }

@@ -129,7 +129,7 @@ impl Hugetlb {
             if let Some(page) = mapping.hugetlb_page() {
                 match mapping.is_shared() {
                     true => shared.add(mapping),
-                    false => by_size.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb()),
+                    false => by_size.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb),
                 }
             }
             Ok(())

@@ -18,8 +18,10 @@ impl Counts {
             b"AnonHugePages" => &mut self.anon_huge,
             b"ShmemPmdMapped" => &mut self.shmem_pmd,
             b"FilePmdMapped" => &mut self.file_pmd,
-            b"Shared_Hugetlb" => &mut self.shared_hugetlb,
-            b"Private_Hugetlb" => &mut self.private_hugetlb,
+            b"Shared_Hugetlb" | b"Private_Hugetlb" => {
+                self.hugetlb = [self.hugetlb, line.kib(key, value)?].into_iter().sum();
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         *field = line.kib(key, value)?;
@@ -144,7 +146,6 @@ impl<'a> Draft<'a> {
     fn take(&mut self, line: &Line<'a>, key: &[u8], value: &'a [u8]) -> Result<(), Unread> {
         match key {
             b"KernelPageSize" => self.counted.kernel_page = Some(line.kib(key, value)?),
-            b"MMUPageSize" => self.counted.mmu_page = Some(line.kib(key, value)?),
             b"THPeligible" => self.counted.thp_eligible = Some(line.flag("THPeligible", value)?),
             b"VmFlags" => self.counted.flags = value.trim_ascii(),
             _ => {
@@ -167,10 +168,7 @@ impl<'a> Draft<'a> {
         if let Some(counted) = mapping.counted.as_mut().filter(|_| !self.hugetlb_seen) {
             let is_large = counted.kernel_page.is_some_and(|page| page > LARGEST_BASE_PAGE);
             if is_of_pool || counted.flags.is_empty() && is_large {
-                match mapping.perms.last() {
-                    Some(b's') => counted.counts.shared_hugetlb = size,
-                    _ => counted.counts.private_hugetlb = size,
-                }
+                counted.counts.hugetlb = size;
             }
         }
         mapping

@@ -89,13 +89,11 @@ impl Leaves {
         self.get(range, 0).is_some_and(|registers| leaf <= registers.eax)
     }
 
-    /// Family and model, as leaf 1 puts them together from base and extended parts.
-    pub fn family_and_model(&self) -> Option<(u32, u32)> {
+    /// The family, as leaf 1 puts it together from base and extended parts.
+    pub fn family(&self) -> Option<u32> {
         let eax = self.get(1, 0)?.eax;
         let (base, extended) = (eax >> 8 & 0xf, eax >> 20 & 0xff);
-        let family = if base == 0xf { base + extended } else { base };
-        let upper = if base == 6 || base == 0xf { eax >> 12 & 0xf0 } else { 0 };
-        Some((family, upper | eax >> 4 & 0xf))
+        Some(if base == 0xf { base + extended } else { base })
     }
 
     /// The vendor's twelve letters, such as `GenuineIntel`.

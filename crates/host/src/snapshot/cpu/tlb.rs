@@ -152,7 +152,7 @@ const COUNTED_BY_32: u32 = 26;
 impl Unit {
     fn of(leaves: &Leaves) -> Self {
         let by_32 = leaves.get(EXTENDED + 0x21, 0).is_some_and(|of| of.eax >> 14 & 1 == 1);
-        let family = leaves.family_and_model().map_or(0, |(family, _)| family);
+        let family = leaves.family().unwrap_or(0);
         match by_32 {
             true => Self::Told32,
             false if family >= COUNTED_BY_32 => Self::Hidden32,
