@@ -7,8 +7,8 @@ use super::region::{Backing, CLASSES, Class, Place};
 use super::scenario::WHOLE;
 use super::states::Level;
 use super::{
-    Content, Host, HostMemory, Khugepaged, Ksm, Outcome, PAGES, Pages, Policy, Rates, Scenario, States, Translation,
-    Vm, simulate,
+    Amounts, Content, Host, HostMemory, Khugepaged, Ksm, Outcome, PAGES, Pages, Policy, Rates, Scenario, States,
+    Translation, Vm, simulate,
 };
 use model::Bytes;
 use translation::Mode;
@@ -254,7 +254,22 @@ fn amounts_of_every_sample_are_all_guest_memory() {
     let scenario = for_seconds(900, host(Bytes::gib(2)), vms(4, Bytes::gib(1)), &Policy::ALL);
     for outcome in run(&scenario).outcomes {
         for sample in &outcome.samples {
-            assert_eq!(sample.amounts.total(), Bytes::gib(4), "{:?}", outcome.policy);
+            let Amounts {
+                giant,
+                large,
+                small,
+                shared,
+                ..
+            } = sample.amounts;
+            let Amounts {
+                ballooned,
+                compressed,
+                swapped,
+                untouched,
+                ..
+            } = sample.amounts;
+            let parts = [giant, large, small, shared, ballooned, compressed, swapped, untouched];
+            assert_eq!(parts.into_iter().sum::<Bytes>(), Bytes::gib(4), "{:?}", outcome.policy);
         }
         assert!((outcome.totals.levels.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }

@@ -180,7 +180,7 @@ impl Scenario {
             console: None,
             duration_ns: 10_000_000_000,
             quantum_ns: 50_000_000,
-            skew_limit_ns: policy.co_schedules().then_some(3_000_000),
+            skew_limit_ns: policy.has_home_nodes().then_some(3_000_000),
             sibling_chance: 1 << 15,
             core_mhz: 3000,
             host_mhz: 0,
