@@ -2,7 +2,6 @@
 
 mod aside;
 mod directory;
-mod error;
 mod foreign;
 mod hugetlb_files;
 mod open;
@@ -28,7 +27,6 @@ use crate::input::{Input, InputError};
 use crate::parse;
 use crate::snapshot::mounts;
 use crate::tree::{Tree, TreeError, parent};
-use error::from_io;
 use foreign::{Foreign, Question};
 use open::LARGEST_FILE;
 use patience::Reader;
@@ -333,6 +331,11 @@ pub fn beside(directory: &str, path: &str) -> String {
         }
     }
     format!("/{}", names.join("/"))
+}
+
+/// What was read, or why it was not.
+fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
+    result.map_err(|error| Unread::of_io(path, &error))
 }
 
 /// Nothing needs the links of processes, and following them would need the care that their files get.

@@ -3,7 +3,6 @@
 use std::fs::File;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
-use rustix::io::Errno;
 
 use super::areas::Area;
 use super::once::Sort;
@@ -114,12 +113,7 @@ impl Frames {
             );
             return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
         }
-        let open = |path: &str| {
-            File::open(path).map_err(|error| match Errno::from_io_error(&error) {
-                Some(Errno::SRCH) => ended(path),
-                _ => Unread::of_io(path, &error),
-            })
-        };
+        let open = |path: &str| File::open(path).map_err(|error| Unread::of_io(path, &error));
         Ok(Self {
             pagemap: open(&path)?,
             path,
@@ -149,7 +143,7 @@ impl Frames {
         let words = read_words(&self.pagemap, &self.path, first_page, self.pages)?;
         let frames: Vec<Option<u64>> = words.map(|word| PageWord(word).frame()).collect();
         if frames.len() as u64 != self.pages {
-            return Err(ended(&self.path));
+            return Err(Unread::new(Cause::Absent, &self.path, "the process has ended"));
         }
         if frames.contains(&Some(0)) {
             return Err(hidden());
@@ -174,10 +168,6 @@ fn spread(index: u64, sampled: u64, ranges: u64) -> u64 {
     let edge = |index: u64| (u128::from(index) * u128::from(ranges) / u128::from(sampled)) as u64;
     let (low, high) = (edge(index), edge(index + 1));
     low + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % (high - low)
-}
-
-fn ended(path: &str) -> Unread {
-    Unread::new(Cause::Absent, path, "the process has ended")
 }
 
 /// The first frame, if all are present, in one piece, and aligned to their number.

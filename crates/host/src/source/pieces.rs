@@ -5,9 +5,8 @@ use std::io::{self, Cursor, Read};
 
 use model::{Bytes, Cause, Unread};
 
-use super::error::from_io;
 use super::patience::{self, Reader};
-use super::{Root, Source, open};
+use super::{Root, Source, from_io, open};
 
 /// How much is read before it is looked at.
 const PIECE: usize = 256 << 10;
