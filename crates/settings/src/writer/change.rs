@@ -46,7 +46,7 @@ impl Inner {
         }
         if now < pages {
             journal.append(&gone)?;
-            return Ok(Outcome::Overwritten { share: pages, now });
+            return Ok(Outcome::Replaced { now: now.to_string() });
         }
         let (from, to) = self.change(journal, setting, base, |now| Ok(now.saturating_sub(pages)))?;
         let (from, to) = (from.to_string(), to.to_string());
