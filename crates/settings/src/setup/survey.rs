@@ -68,7 +68,10 @@ fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) ->
 
 /// The drift at a place where something else was expected.
 pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State) -> String {
-    let already = found.is(to).then_some(", which is the planned value").unwrap_or_default();
+    let already = match found.is(to) {
+        true => ", which is the planned value",
+        false => "",
+    };
     format!("{place}: planned over `{planned}`, found `{}`{already}", told(found))
 }
 
