@@ -153,18 +153,16 @@ const WORTH: Bytes = Bytes::mib(16);
 pub(super) fn shmem(source: &Source, pid: u32, status: &Status) -> Option<SharedMemory> {
     let resident = *status.rss_shmem.known().filter(|bytes| **bytes >= WORTH)?;
     let mut largest: Option<(Bytes, String)> = None;
-    let mut look = |name: &str| {
-        smaps::each_named(source, &format!("/proc/{pid}/{name}"), &mut |mapping| {
-            let size = mapping.size();
-            let is_larger = largest.as_ref().is_none_or(|(most, _)| size > *most);
-            if mapping.is_shared() && mapping.is_shmem() && is_larger {
-                let device = String::from_utf8_lossy(mapping.device);
-                largest = Some((size, format!("{device}:{}", mapping.inode)));
-            }
-            Ok(())
-        })
-    };
-    look("maps").or_else(|_| look("smaps")).ok()?;
+    let named = smaps::each_named(source, pid, &mut |mapping| {
+        let size = mapping.size();
+        let is_larger = largest.as_ref().is_none_or(|(most, _)| size > *most);
+        if mapping.is_shared() && mapping.is_shmem() && is_larger {
+            let device = String::from_utf8_lossy(mapping.device);
+            largest = Some((size, format!("{device}:{}", mapping.inode)));
+        }
+        Ok(())
+    });
+    named.ok()?;
     let (size, id) = largest?;
     Some(SharedMemory {
         id,

@@ -157,7 +157,7 @@ pub(super) fn each_mapping(
 
 /// The last half of the address space is the kernel's: the [vsyscall] page is no page of the process.
 fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>) -> Result<(), Unread> {
-    smaps::each_named(&Source::live(), &format!("/proc/{pid}/maps"), &mut |mapping| {
+    smaps::each_named(&Source::live(), pid, &mut |mapping| {
         if mapping.range.end <= 1 << 63 {
             visit(mapping)
         } else {

@@ -48,11 +48,18 @@ pub(crate) fn each(
 /// What is done with each mapping, whose texts are borrowed from the file.
 pub(super) type Visit<'a> = dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread> + 'a;
 
-/// Visits the mappings of a maps file, or of the headers in a smaps file: without counts.
-pub(crate) fn each_named(source: &Source, path: &str, visit: &mut Visit<'_>) -> Result<(), Unread> {
-    source.pieces(path, LARGEST_MAPS, whole_lines, |before, piece| {
-        headers(lines_after(path, before, piece), visit)
-    })
+/// Visits the mappings of a process without counts. A capture may have smaps where it has no maps.
+pub(crate) fn each_named(source: &Source, pid: u32, visit: &mut Visit<'_>) -> Result<(), Unread> {
+    let mut read = |name: &str, limit| {
+        let path = format!("/proc/{pid}/{name}");
+        source.pieces(&path, limit, whole_lines, |before, piece| {
+            headers(lines_after(&path, before, piece), visit)
+        })
+    };
+    match read("maps", LARGEST_MAPS) {
+        Err(why) if why.unread == Cause::Absent => read("smaps", LARGEST).map_err(|_| why),
+        read => read,
+    }
 }
 
 /// Visits the mappings in lines of such a file.

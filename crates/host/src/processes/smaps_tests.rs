@@ -149,7 +149,7 @@ fn mappings_read_in_pieces_are_those_of_the_whole_file() {
     .expect("good text");
     assert_eq!(pieces, whole);
     let mut named = 0;
-    each_named(&source, "/proc/5/smaps", &mut |_| {
+    each_named(&source, 5, &mut |_| {
         named += 1;
         Ok(())
     })
