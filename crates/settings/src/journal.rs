@@ -107,8 +107,8 @@ impl Share {
 /// All that a run holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
-    pools: BTreeMap<PoolSetting, Share>,
-    switches: BTreeMap<ThpSwitch, Turn>,
+    pub(crate) pools: BTreeMap<PoolSetting, Share>,
+    pub(crate) switches: BTreeMap<ThpSwitch, Turn>,
 }
 
 /// What a run holds of a switch.
@@ -124,18 +124,6 @@ pub(crate) struct Turn {
 impl Ledger {
     pub(crate) fn share(&self, setting: PoolSetting) -> Share {
         self.pools.get(&setting).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn settings(&self) -> Vec<PoolSetting> {
-        self.pools.keys().copied().collect()
-    }
-
-    pub(crate) fn turned(&self, switch: ThpSwitch) -> Option<Turn> {
-        self.switches.get(&switch).copied()
-    }
-
-    pub(crate) fn switches(&self) -> Vec<ThpSwitch> {
-        self.switches.keys().copied().collect()
     }
 
     /// All of both, in words.
@@ -256,15 +244,11 @@ impl Journal {
         story.map(|story| story.ledger).unwrap_or_default()
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
-    }
-
     /// Adds a line, and returns when it is on disk.
     pub(crate) fn append(&mut self, record: &Record) -> Result<(), WriterError> {
         self.file.add(record)?;
         self.ledger.enter(record).map_err(|why| {
-            let place = self.path().display().to_string();
+            let place = self.file.path().display().to_string();
             WriterError::Unread(Unread::new(Cause::Garbled, place, why))
         })
     }

@@ -95,7 +95,7 @@ impl Inner {
         aim: impl Fn(u64) -> Result<u64, Unread>,
     ) -> Result<(), WriterError> {
         // The value without hugewise: how we know it again if someone puts it back before we do.
-        let base = setting.read(&*self.sink)?.saturating_sub(self.held(own, setting)?);
+        let base = setting.read(&*self.sink)?.saturating_sub(self.on_loan(setting)?.pages);
         let (from, to) = self.change(own, setting, base, aim)?;
         if to > from {
             let pages = to - from;
