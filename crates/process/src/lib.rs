@@ -23,10 +23,11 @@ pub mod tree;
 mod used;
 mod watch;
 
+pub use chase::thread::cpu_time;
 pub use ended::{Counts, Cpu, Ended};
 pub use guard::{at_end, guarded};
 pub use handles::{handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
 pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch};
-pub use watch::{Attention, Seen, Watch, code, cpu_time, migrations, of_thp_size, tell};
+pub use watch::{Attention, Seen, Watch, code, migrations, of_thp_size, tell};
