@@ -9,7 +9,8 @@ use model::{Backing, Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::mapping::{Area, Mapping};
+use super::areas::Area;
+use super::mapping::Mapping;
 
 /// Resident bytes by page kind. The three parts add up to what the process has resident.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
