@@ -292,7 +292,7 @@ impl Source {
             root: Arc::clone(&self.root),
             log: Some(Arc::clone(&log)),
         });
-        std::mem::take(&mut log.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where a symbolic link points to, as written.
