@@ -4,7 +4,7 @@ use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::VmFd;
 use model::guest::GuestPage;
 
-use crate::config::Config;
+use crate::guest::Config;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
 use crate::pagetable::{Mapping, Rights, Tables, around};
