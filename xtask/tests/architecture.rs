@@ -224,7 +224,7 @@ fn host_opens_files_in_these_places_only() {
     let known = [
         // Our own and other processes' page tables: files of the kernel.
         "host/src/processes/folios.rs",
-        "host/src/processes/frames.rs",
+        "host/src/processes/pagemap.rs",
         "host/src/processes/proof.rs",
         "host/src/processes/scan.rs",
         // Files that the user names, within bounds.

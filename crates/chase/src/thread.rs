@@ -1,8 +1,10 @@
 //! The timed thread: kept on one CPU, with a record of what disturbed it.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 pub use crate::syscall::involuntary_switches;
 
@@ -30,9 +32,7 @@ impl Pinned {
                 ),
             ));
         }
-        let mut only = CpuSet::new();
-        only.set(cpu as usize);
-        sched_setaffinity(None, &only)?;
+        sched_setaffinity(None, &only(cpu)?)?;
         Ok(Self { cpu, before })
     }
 
@@ -50,6 +50,25 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
     }
+}
+
+/// This CPU and no other.
+///
+/// # Errors
+/// If no machine has such a CPU.
+pub fn only(cpu: u32) -> io::Result<CpuSet> {
+    if cpu as usize >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    Ok(set)
+}
+
+/// CPU time of the calling thread: time in which others had the CPU is no cost of what it does.
+pub fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 /// The CPU the calling thread runs on now.

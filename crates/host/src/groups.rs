@@ -113,13 +113,24 @@ pub fn too_low(levels: &[GroupLevel], page: Bytes, need: Bytes) -> Vec<TooLow> {
 
 /// A group and those above it, up to the first below the root.
 pub fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {
-    let Reading::Known(root) = &cgroup.root else {
+    let paths = with_ancestors(path).filter(|path| !path.is_empty());
+    read(source, cgroup, sizes, paths)
+}
+
+/// Groups below the root of the hierarchy; none where it is not known.
+fn read<'a>(
+    source: &Source,
+    cgroup: &Cgroup,
+    sizes: &[Bytes],
+    paths: impl Iterator<Item = &'a str>,
+) -> Vec<GroupLevel> {
+    let Some(root) = cgroup.root.known() else {
         return Vec::new();
     };
     let v1 = is_v1(source, cgroup, root);
-    with_ancestors(path)
-        .filter(|path| !path.is_empty())
-        .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
+    let directories = paths.map(|path| format!("{root}{path}"));
+    directories
+        .map(|directory| GroupLevel::read(source, &directory, sizes, v1))
         .collect()
 }
 
@@ -133,19 +144,15 @@ fn is_v1(source: &Source, cgroup: &Cgroup, root: &str) -> bool {
 }
 
 /// Below these the kubelet puts all pods, by its two drivers.
-const PODS: [&str; 2] = ["kubepods.slice", "kubepods"];
+const PODS: [&str; 2] = ["/kubepods.slice", "/kubepods"];
 
 /// The groups of all pods together, of those that the machine has.
 pub fn pods(source: &Source, cgroup: &Cgroup, sizes: &[Bytes]) -> Vec<GroupLevel> {
-    let Reading::Known(root) = &cgroup.root else {
-        return Vec::new();
-    };
-    let v1 = is_v1(source, cgroup, root);
-    let directories = PODS.iter().map(|name| format!("{root}/{name}"));
-    let there = directories.filter(|directory| source.list(directory).known().is_some());
-    there
-        .map(|directory| GroupLevel::read(source, &directory, sizes, v1))
-        .collect()
+    let lists = |path: &str| cgroup.root.known().map(|root| source.list(&format!("{root}{path}")));
+    let there = PODS
+        .into_iter()
+        .filter(|path| lists(path).is_some_and(|list| list.known().is_some()));
+    read(source, cgroup, sizes, there)
 }
 
 impl GroupLevel {

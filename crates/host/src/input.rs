@@ -92,10 +92,6 @@ impl Input {
         self.row().1
     }
 
-    fn what(self) -> &'static str {
-        self.row().0
-    }
-
     fn may_be_piped(self) -> bool {
         self.row().2
     }
@@ -200,7 +196,7 @@ impl Input {
         }
         Err(InputError::TooLarge {
             limit: self.most(),
-            what: self.what(),
+            what: self.row().0,
         })
     }
 

@@ -102,7 +102,7 @@ pub fn group_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     Some(group)
 }
 
-/// A group and all above it; the topmost one is empty.
+/// A group or any other path, and all above it; the topmost one is empty.
 pub fn with_ancestors<'a>(path: &'a str) -> impl Iterator<Item = &'a str> {
     let above = |path: &&'a str| path.rsplit_once('/').map(|(above, _)| above);
     std::iter::successors(Some(path.trim_end_matches('/')), above)

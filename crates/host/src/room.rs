@@ -11,39 +11,28 @@ use groups::Hierarchy;
 
 pub use groups::Left;
 
-/// What limits leave of memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Room {
-    /// The limit that leaves least; none if there is no limit.
-    pub least: Option<Left>,
-}
-
-impl Room {
-    /// What can be had where the machine has so much.
-    pub fn within(&self, machine: Bytes) -> Bytes {
-        self.least.as_ref().map_or(machine, |least| least.left.min(machine))
-    }
-}
-
-/// What limits leave to this process.
-pub fn own(source: &Source) -> Reading<Room> {
+/// The limit that leaves this process least memory; `None` without a limit.
+pub fn own(source: &Source) -> Reading<Option<Left>> {
     let groups = all(source, "memory", |groups, directory| {
         groups.memory_left(source, directory)
     });
-    let room = groups.and_then(|mut lefts| {
+    let lefts = groups.and_then(|mut lefts| {
         lefts.extend(rlimits(source)?);
-        let least = lefts.into_iter().min_by_key(|left| left.left);
-        Ok(Room { least })
+        Ok(lefts)
     });
-    room.into()
+    Reading::from(lefts).map(least)
 }
 
-/// What control groups leave to this process of a size of hugetlb pages; `None` without a limit.
+/// The control group that leaves this process least of a size of hugetlb pages; `None` without a limit.
 pub fn own_hugetlb(source: &Source, page: Bytes) -> Reading<Option<Left>> {
     let groups = all(source, "hugetlb", |groups, directory| {
         groups.hugetlb_left(source, directory, page)
     });
-    Reading::from(groups).map(|lefts| lefts.into_iter().min_by_key(|left| left.left))
+    Reading::from(groups).map(least)
+}
+
+fn least(lefts: Vec<Left>) -> Option<Left> {
+    lefts.into_iter().min_by_key(|left| left.left)
 }
 
 /// What each control group above this process leaves.

@@ -2,10 +2,8 @@
 
 mod aside;
 mod directory;
-mod error;
 mod foreign;
 mod hugetlb_files;
-mod interfaces;
 mod open;
 mod patience;
 mod pieces;
@@ -18,22 +16,20 @@ mod tests;
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::input::{Input, InputError};
 use crate::parse;
-use crate::snapshot::mount_table;
+use crate::snapshot::mounts;
 use crate::tree::{Tree, TreeError, parent};
-use directory::Directory;
-use error::from_io;
 use foreign::{Foreign, Question};
 use open::LARGEST_FILE;
 use patience::Reader;
-use reads::Log;
 
 pub use aside::is_reader;
 pub use open::End;
@@ -52,14 +48,14 @@ const MOST_LINKS: u32 = 10;
 pub struct Source {
     name: String,
     root: Arc<Root>,
-    /// Notes what is read, if it is to be kept.
-    log: Option<Arc<Log>>,
+    /// What was read, from several threads, if it is to be kept.
+    log: Option<Arc<Mutex<Reads>>>,
 }
 
 #[derive(Debug)]
 enum Root {
     Live,
-    Directory(Directory),
+    Directory(OwnedFd),
     Tree(Tree),
 }
 
@@ -112,8 +108,8 @@ impl Source {
             if !path.join("proc").is_dir() && !path.join("sys").is_dir() {
                 return Err(SourceError::NotAMachine { path: path.to_owned() });
             }
-            let directory = Directory::open(path).map_err(io_error)?;
-            return Ok(Self::new(&name, Root::Directory(directory)));
+            let root = directory::root(path).map_err(io_error)?;
+            return Ok(Self::new(&name, Root::Directory(root)));
         }
         let text = Input::Archive.read(path).map_err(|why| SourceError::Archive {
             path: path.to_owned(),
@@ -152,9 +148,7 @@ impl Source {
     /// A whole file of at most `limit` bytes; a larger one is `Failed`, never cut.
     pub fn bytes_within(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {
         let bytes = self.read(path, limit);
-        if let Some(log) = &self.log {
-            log.file(path, &bytes);
-        }
+        self.note(|reads| reads.files.insert(path.to_owned(), bytes.clone()));
         bytes
     }
 
@@ -163,9 +157,12 @@ impl Source {
         let end = match &*self.root {
             Root::Live => match Foreign::parse(path) {
                 Some(foreign) => foreign.end(limit),
-                None => from_io(path, open::own_file(path).and_then(|file| file.end(limit))),
+                None => from_io(path, open::own_file(path).and_then(|file| open::end(&file, limit))),
             },
-            Root::Directory(root) => from_io(path, root.file(path).and_then(|file| file.end(limit))),
+            Root::Directory(root) => from_io(
+                path,
+                open::file_below(root, path).and_then(|file| open::end(&file, limit)),
+            ),
             Root::Tree(tree) => tree.bytes(path).map(|bytes| {
                 let before = bytes.len().saturating_sub(limit.as_usize());
                 End {
@@ -174,8 +171,8 @@ impl Source {
                 }
             }),
         };
-        if let (Some(log), Ok(End { bytes, before: 0 })) = (&self.log, &end) {
-            log.file(path, &Reading::Known(bytes.clone()));
+        if let Ok(End { bytes, before: 0 }) = &end {
+            self.note(|reads| reads.files.insert(path.to_owned(), Reading::Known(bytes.clone())));
         }
         end.into()
     }
@@ -187,7 +184,10 @@ impl Source {
                 Some(reading) => return reading,
                 None => live(path, limit),
             },
-            Root::Directory(root) => from_io(path, root.file(path).and_then(|file| file.bytes(limit))),
+            Root::Directory(root) => from_io(
+                path,
+                open::file_below(root, path).and_then(|file| open::whole(&file, limit)),
+            ),
             Root::Tree(tree) => tree
                 .bytes(path)
                 .map(|bytes| Some(bytes).filter(|bytes| bytes.len() as u64 <= limit.0)),
@@ -236,10 +236,14 @@ impl Source {
     /// The names in a directory, in order; of one with more than a million of them none, and the reason.
     pub fn list(&self, path: &str) -> Reading<Vec<String>> {
         let names = self.names(path);
-        if let Some(log) = &self.log {
-            log.directory(path, &names);
-        }
+        self.note(|reads| reads.directories.insert(path.to_owned(), names.clone()));
         names
+    }
+
+    fn note<T>(&self, note: impl FnOnce(&mut Reads) -> T) {
+        if let Some(log) = &self.log {
+            note(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// Every process, in ascending order.
@@ -260,7 +264,7 @@ impl Source {
                     None => from_io(path, fs::read_dir(path).and_then(directory::names)),
                 },
             },
-            Root::Directory(root) => from_io(path, root.list(path)),
+            Root::Directory(root) => from_io(path, directory::list(root, path)),
             Root::Tree(tree) => tree.list(path),
         };
         names.into()
@@ -282,13 +286,13 @@ impl Source {
     /// Everything that `collect` reads of this machine through the source that it is handed. Files that are read in pieces are
     /// not kept.
     pub fn recorded(&self, collect: impl FnOnce(&Self)) -> Reads {
-        let log = Arc::new(Log::default());
+        let log: Arc<Mutex<Reads>> = Arc::default();
         collect(&Self {
             name: self.name.clone(),
             root: Arc::clone(&self.root),
             log: Some(Arc::clone(&log)),
         });
-        log.take()
+        std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where a symbolic link points to, as written.
@@ -296,7 +300,7 @@ impl Source {
         let target = match &*self.root {
             Root::Live if Foreign::parse(path).is_some() => return Reading::Unread(not_followed(path)),
             Root::Live => fs::read_link(path),
-            Root::Directory(root) => root.target(path),
+            Root::Directory(root) => directory::target(root, path),
             Root::Tree(tree) => return tree.target(path),
         };
         from_io(path, target.map(|target| target.to_string_lossy().into_owned())).into()
@@ -329,6 +333,11 @@ pub fn beside(directory: &str, path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
+/// What was read, or why it was not.
+fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
+    result.map_err(|error| Unread::of_io(path, &error))
+}
+
 /// Nothing needs the links of processes, and following them would need the care that their files get.
 fn not_followed(path: &str) -> Unread {
     Unread::new(Cause::Failed, path, "links below the root of a process are not read")
@@ -337,13 +346,10 @@ fn not_followed(path: &str) -> Unread {
 /// [`HUGETLB_FILES`] of the running machine.
 fn hugetlb_files() -> Reading<Vec<u8>> {
     let machine = Source::live();
-    machine.text(mount_table::MOUNTS).and_then(|table| {
+    mounts::all(&machine).and_then(|mounts| {
         let pids = machine.pids().into_result().unwrap_or_default();
-        let mounts = mount_table::mounts(&table).into_iter();
-        let mounts = mounts
-            .filter(|mount| mount.kind == "hugetlbfs")
-            .map(|mount| mount.target);
-        let question = Question::HugetlbFiles(mounts.collect(), pids);
+        let of_pools = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
+        let question = Question::HugetlbFiles(of_pools.map(|mount| mount.target).collect(), pids);
         let (mut head, text) = aside::ask(&question, None, HUGETLB_FILES)?;
         head.unread.take().map_or(Ok(text), Err)
     })
@@ -355,7 +361,7 @@ fn live(path: &str, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
         return foreign.bytes(limit);
     }
     if waits_for_a_process(path) {
-        let read = |(path, limit): (String, Bytes)| open::kernel_file(&path).and_then(|file| file.bytes(limit));
+        let read = |(path, limit): (String, Bytes)| open::kernel_file(&path).and_then(|file| open::whole(&file, limit));
         let question = (path.to_owned(), limit);
         let answer = READER.with(|reader| reader.within(patience::MEMORY, question, read));
         let failed = |why| Unread::new(Cause::Failed, path, why);
@@ -367,7 +373,7 @@ fn live(path: &str, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
     } else {
         open::own_file(path)
     };
-    from_io(path, file.and_then(|file| file.bytes(limit)))
+    from_io(path, file.and_then(|file| open::whole(&file, limit)))
 }
 
 /// Reads what needs the memory lock of a process, or its pages, which it can make wait for good.

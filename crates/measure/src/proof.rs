@@ -11,8 +11,7 @@ const ENOUGH: f64 = 0.95;
 pub(crate) fn prove(asked: PageKind, start: usize, bytes: Bytes) -> (Backed, Option<NotMeasured>) {
     let mut proof = processes::own_range(start, bytes.as_usize());
     if let (Some(size), Reading::Known(known)) = (asked.mthp(), &proof) {
-        let sample = processes::own_range_mthp(start, bytes.round_up_to(size).as_usize(), size);
-        proof = sample.map(|sample| sample.refine(known));
+        proof = processes::own_range_mthp(known, start, bytes.round_up_to(size).as_usize(), size);
     }
     match proof {
         Reading::Unread(why) => (unproved(asked, "none"), Some(NotMeasured::Unproved(why))),

@@ -32,9 +32,9 @@ macro_rules! as_text {
 /// An enum and the names of its values, in one table: they are shown by them, and read from them. Without `$what` they have names, and no more.
 #[macro_export]
 macro_rules! names {
-    ($(#[$about:meta])* pub enum $type:ident $(, $what:literal)? { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
+    ($(#[$about:meta])* $vis:vis enum $type:ident $(, $what:literal)? { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$about])*
-        pub enum $type {
+        $vis enum $type {
             $($(#[$of])* $variant),+
         }
 

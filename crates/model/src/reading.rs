@@ -5,6 +5,9 @@ use std::{fmt, io};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The kernel's answer for a process that ends between two reads.
+const ESRCH: i32 = 3;
+
 /// A value read from the machine, or the reason why it could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -57,14 +60,14 @@ impl Unread {
         }
     }
 
-    /// The reason that the operating system gave.
+    /// The reason that the operating system gave: in its words where the cause does not say it all.
     pub fn of_io(place: impl Into<String>, error: &io::Error) -> Self {
-        let cause = match error.kind() {
-            io::ErrorKind::NotFound => Cause::Absent,
-            io::ErrorKind::PermissionDenied => Cause::Denied,
-            _ => Cause::Failed,
-        };
-        Self::new(cause, place, error.to_string())
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::new(Cause::Absent, place, ""),
+            io::ErrorKind::PermissionDenied => Self::new(Cause::Denied, place, ""),
+            _ if error.raw_os_error() == Some(ESRCH) => Self::new(Cause::Absent, place, "the process has ended"),
+            _ => Self::new(Cause::Failed, place, error.to_string()),
+        }
     }
 }
 

@@ -23,10 +23,11 @@ pub mod tree;
 mod used;
 mod watch;
 
+pub use chase::thread::cpu_time;
 pub use ended::{Counts, Cpu, Ended};
 pub use guard::{at_end, guarded};
 pub use handles::{Handles, handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
 pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};
-pub use watch::{Attention, Seen, Walk, Watch, cpu_time, migrations, walk};
+pub use watch::{Attention, Seen, Walk, Watch, migrations, walk};

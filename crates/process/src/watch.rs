@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chase::thread::cpu_time;
 use host::Source;
 use host::processes::areas::{Area, counted};
 use host::processes::status::Status;
@@ -233,12 +234,6 @@ pub fn migrations(source: &Source, folder: &str) -> Option<u64> {
     let mut lines = text.known()?.lines();
     let line = lines.find(|line| line.starts_with("se.nr_migrations"))?;
     line.rsplit_once(':')?.1.trim().parse().ok()
-}
-
-/// This thread's CPU time: time in which others had the CPU is no cost of looking.
-pub fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 /// What backs the memory of some processes.

@@ -43,7 +43,7 @@ use model::{Bytes, PageKind, Reading, Unread};
 use crate::config::Unit;
 use crate::size::mysql::Innodb;
 use host::CpuList;
-use host::processes::HugetlbMapping;
+use host::processes::MappingNodes;
 use host::snapshot::Mount;
 
 pub use config::Setting;
@@ -109,7 +109,7 @@ pub struct Details {
     /// Its mappings. The bytes behind them are unknown where counting them would hold up a large live process.
     pub areas: Reading<Vec<Area>>,
     /// Its hugetlb pages by node; read only for programs of DPDK, which hold pages beside guests.
-    pub hugetlb_nodes: Reading<Vec<HugetlbMapping>>,
+    pub hugetlb_nodes: Reading<Vec<MappingNodes>>,
     /// Its soft limit of locked memory.
     pub memlock: Reading<Limit>,
     /// Its control group and those above.

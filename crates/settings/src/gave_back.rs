@@ -27,16 +27,10 @@ pub enum Outcome {
         /// The value that was found, and left.
         now: String,
     },
-    /// Others have set a switch to something else, which stays.
+    /// Others have set a switch to something else, or a value to less than our share, which stays.
     Replaced {
         /// What was found.
         now: String,
-    },
-    /// Someone else has set a value so small that our share cannot be in it.
-    Overwritten {
-        share: u64,
-        /// The value that was found, and left.
-        now: u64,
     },
     /// The run ended in the middle of a write and someone else changed the value since.
     Unclear {
@@ -58,10 +52,7 @@ impl GaveBack {
     pub fn is_clean(&self) -> bool {
         match self.outcome {
             Outcome::Restored { .. } | Outcome::AlreadyBack { .. } | Outcome::Rebooted => true,
-            Outcome::Replaced { .. }
-            | Outcome::Overwritten { .. }
-            | Outcome::Unclear { .. }
-            | Outcome::Failed { .. } => false,
+            Outcome::Replaced { .. } | Outcome::Unclear { .. } | Outcome::Failed { .. } => false,
         }
     }
 }
@@ -76,12 +67,6 @@ impl fmt::Display for GaveBack {
             Outcome::Restored { from, to } => write!(f, "{what} {from} -> {to}"),
             Outcome::AlreadyBack { now } => write!(f, "{what} is {now} as before, someone else put it back"),
             Outcome::Replaced { now } => write!(f, "{what} is {now}, set by others; left as it is"),
-            Outcome::Overwritten { share, now } => {
-                write!(
-                    f,
-                    "{what} is {now}, set by someone else to less than our share of {share}; left as it is"
-                )
-            }
             Outcome::Unclear { before, after, now } => write!(
                 f,
                 "{what} is {now}; the run ended while changing it {before} -> {after}, and someone else changed it since; \

@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Cause, Unread};
+use model::Unread;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
@@ -18,9 +18,6 @@ use crate::pool_setting::{PoolSetting, Which};
 use crate::reserve::Moved;
 use crate::state_dir::StateDir;
 use crate::thp_switch::{ThpSwitch, Word};
-
-/// Far more than any run writes; a larger file is not one of ours.
-const LARGEST: u64 = 1 << 20;
 
 /// The layout of the lines below.
 const FORMAT: u32 = 1;
@@ -107,8 +104,8 @@ impl Share {
 /// All that a run holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
-    pools: BTreeMap<PoolSetting, Share>,
-    switches: BTreeMap<ThpSwitch, Turn>,
+    pub(crate) pools: BTreeMap<PoolSetting, Share>,
+    pub(crate) switches: BTreeMap<ThpSwitch, Turn>,
 }
 
 /// What a run holds of a switch.
@@ -124,18 +121,6 @@ pub(crate) struct Turn {
 impl Ledger {
     pub(crate) fn share(&self, setting: PoolSetting) -> Share {
         self.pools.get(&setting).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn settings(&self) -> Vec<PoolSetting> {
-        self.pools.keys().copied().collect()
-    }
-
-    pub(crate) fn turned(&self, switch: ThpSwitch) -> Option<Turn> {
-        self.switches.get(&switch).copied()
-    }
-
-    pub(crate) fn switches(&self) -> Vec<ThpSwitch> {
-        self.switches.keys().copied().collect()
     }
 
     /// All of both, in words.
@@ -244,29 +229,22 @@ impl Journal {
 
     /// Opens another run's journal, ready for lines after its last whole one. Call under the lock.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<Run>), WriterError> {
-        let (file, bytes) = LineFile::open(path, LARGEST)?;
+        let (file, bytes) = LineFile::open(path)?;
         let Story { run, ledger } = parse(&bytes, &path.display().to_string())?;
         Ok((Self { file, ledger }, run))
     }
 
     /// What a run holds by its journal, read as it is; nothing if that is gone, or cannot be read, which `recover` reports. Needs no lock.
     pub(crate) fn ledger(path: &Path) -> Ledger {
-        let bytes = LineFile::read(path, LARGEST).ok().flatten().unwrap_or_default();
+        let bytes = LineFile::read(path).ok().flatten().unwrap_or_default();
         let story = parse(&bytes, &path.display().to_string());
         story.map(|story| story.ledger).unwrap_or_default()
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 
     /// Adds a line, and returns when it is on disk.
     pub(crate) fn append(&mut self, record: &Record) -> Result<(), WriterError> {
         self.file.add(record)?;
-        self.ledger.enter(record).map_err(|why| {
-            let place = self.path().display().to_string();
-            WriterError::Unread(Unread::new(Cause::Garbled, place, why))
-        })
+        self.ledger.enter(record).map_err(|why| self.file.garbled(why))
     }
 
     /// Removes the file of a run that holds nothing any more.

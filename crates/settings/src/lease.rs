@@ -17,10 +17,10 @@ use crate::writer::Writer;
 pub struct PoolLease {
     pub(crate) writer: Writer,
     pub(crate) page: Bytes,
-    pub(crate) asked: u64,
+    pub asked: u64,
     /// Pages that may be mapped: free ones, and surplus ones that the kernel may now add. The latter it still has to find
     /// when they are mapped, so the mapping itself is the proof.
-    pub(crate) obtained: u64,
+    pub obtained: u64,
     pub(crate) held: Vec<Held>,
 }
 
@@ -42,24 +42,7 @@ impl fmt::Display for Held {
     }
 }
 
-/// Fewer pages than were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortfall {
-    pub page: Bytes,
-    /// Pages wanted.
-    pub asked: u64,
-    pub obtained: u64,
-}
-
 impl PoolLease {
-    /// How far what was obtained is from what was asked, if it is less.
-    pub fn shortfall(&self) -> Option<Shortfall> {
-        let &Self {
-            page, asked, obtained, ..
-        } = self;
-        (obtained < asked).then_some(Shortfall { page, asked, obtained })
-    }
-
     /// What was changed for it, in words, such as `raised nr_overcommit_hugepages of 2M pages 0 -> 512`.
     pub fn how(&self) -> String {
         if self.held.is_empty() {
@@ -99,28 +82,5 @@ impl fmt::Debug for PoolLease {
             self.page.exact(),
             self.how()
         )
-    }
-}
-
-impl fmt::Display for Shortfall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, obtained, page } = self;
-        let size = page.exact();
-        write!(
-            f,
-            "asked for {asked} pages of {size}, obtained {obtained}: no more unbroken memory of that size is free; "
-        )?;
-        if *page >= Bytes::gib(1) {
-            write!(
-                f,
-                "pages of {size} are there early after boot or not at all \
-                 (reboot with hugepagesz={size} hugepages={asked} on the kernel command line)"
-            )
-        } else {
-            write!(
-                f,
-                "free some memory, compact it (echo 1 > /proc/sys/vm/compact_memory), or try early after boot"
-            )
-        }
     }
 }

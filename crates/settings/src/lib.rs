@@ -44,7 +44,7 @@ mod scene;
 
 pub use error::{LeaseError, WriterError};
 pub use gave_back::{GaveBack, Outcome};
-pub use lease::{PoolLease, Shortfall};
+pub use lease::PoolLease;
 pub use place::{FileState, Place, State};
 pub use sink::{LiveSink, Sink};
 pub use thp_lease::{ThpLease, ThpSizes};

@@ -13,6 +13,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::error::WriterError;
 use crate::state_dir::{StateDir, check_owner, private, state};
 
+/// A plan's files and those that they replace have at most 1 MiB each; a larger file is not one of ours.
+const LARGEST: u64 = 64 << 20;
+
 /// Places in a torn line at which a whole record is looked for.
 const MOST_TRIES: usize = 1000;
 
@@ -34,10 +37,10 @@ impl LineFile {
         Ok(lines)
     }
 
-    /// Opens a file of at most `largest` bytes, ready for lines after its last whole one, and reads it. Call under the lock.
-    pub(crate) fn open(path: &Path, largest: u64) -> Result<(Self, Vec<u8>), WriterError> {
+    /// Opens a file, ready for lines after its last whole one, and reads it. Call under the lock.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>), WriterError> {
         let mut file = private().append(true).open(path).map_err(state("open", path))?;
-        let bytes = read_bounded(&mut file, path, largest)?;
+        let bytes = read_bounded(&mut file, path)?;
         let path = path.to_owned();
         let whole = whole(&bytes);
         if whole < bytes.len() {
@@ -47,13 +50,13 @@ impl LineFile {
         Ok((Self { path, file }, bytes))
     }
 
-    /// Reads a file of at most `largest` bytes without opening it for more; `None` if it is gone. Needs no lock.
-    pub(crate) fn read(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, WriterError> {
+    /// Reads a file without opening it for more; `None` if it is gone. Needs no lock.
+    pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, WriterError> {
         let mut options = File::options();
         options.read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            file => read_bounded(&mut file.map_err(state("open", path))?, path, largest).map(Some),
+            file => read_bounded(&mut file.map_err(state("open", path))?, path).map(Some),
         }
     }
 
@@ -75,6 +78,11 @@ impl LineFile {
         written.map_err(state("write", &self.path))
     }
 
+    /// A line of it that does not follow from those before.
+    pub(crate) fn garbled(&self, why: &str) -> WriterError {
+        Unread::new(Cause::Garbled, self.path.display().to_string(), why).into()
+    }
+
     pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), WriterError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),
@@ -84,10 +92,10 @@ impl LineFile {
 }
 
 /// Reads one of our own files; others are refused.
-fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, WriterError> {
+fn read_bounded(file: &mut File, path: &Path) -> Result<Vec<u8>, WriterError> {
     let meta = file.metadata().map_err(state("look at", path))?;
     check_owner(path, &meta)?;
-    if !meta.is_file() || meta.len() > largest {
+    if !meta.is_file() || meta.len() > LARGEST {
         let (path, why) = (
             path.to_owned(),
             "it is too large for a journal, or not a file".to_owned(),

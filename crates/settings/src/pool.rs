@@ -1,10 +1,12 @@
 //! What a hugetlb pool has to give, and whether memory has room for more.
 
+use host::snapshot::Meminfo;
 use model::{Bytes, Cause, Unread};
 
 use crate::error::LeaseError;
 use crate::sink::{self, Sink};
 
+const MEMINFO: &str = "/proc/meminfo";
 /// Memory that is always left to other programs, as the larger of a share of memory and a fixed size: below it, reclaim starts
 /// to push out other programs' pages, which disturbs them and the measurement.
 const LEFT_SHARE: u64 = 10;
@@ -50,8 +52,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn read(sink: &dyn Sink) -> Result<Self, crate::WriterError> {
-        let meminfo = sink::text(sink, "/proc/meminfo")?;
-        let bytes = |name| meminfo_bytes(&meminfo, name);
+        let meminfo = meminfo(sink)?;
+        let bytes = |name| meminfo.get(name).into_result();
         let cache = bytes("Cached").ok().zip(bytes("Shmem").ok());
         Ok(Self {
             available: bytes("MemAvailable")?,
@@ -68,7 +70,7 @@ impl Memory {
 
 /// All memory. Also kernels that do not say what of it is available (before 3.14) say this.
 pub(crate) fn total(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
-    meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")
+    Ok(meminfo(sink)?.get("MemTotal").into_result()?)
 }
 
 /// What of all memory is always left to other programs, where nothing else was asked for.
@@ -78,39 +80,9 @@ pub(crate) fn left_of(total: Bytes) -> Bytes {
 
 /// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.
 pub(crate) fn usual_page(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
-    meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "Hugepagesize")
+    Ok(meminfo(sink)?.get("Hugepagesize").into_result()?)
 }
 
-fn meminfo_bytes(text: &str, name: &str) -> Result<Bytes, crate::WriterError> {
-    let place = "/proc/meminfo";
-    let (line, rest) = text
-        .lines()
-        .enumerate()
-        .find_map(|(n, line)| Some((n + 1, line.strip_prefix(name)?.strip_prefix(':')?)))
-        .ok_or_else(|| Unread::new(Cause::Absent, place, format!("no line {name}")))?;
-    let kib = rest.trim().strip_suffix("kB").and_then(|kib| kib.trim().parse().ok());
-    let kib: u64 = kib.filter(|&kib| kib < 1 << 54).ok_or_else(|| {
-        let why = format!("{name}: wanted a number of kB, found `{}`", rest.trim());
-        Unread::new(Cause::Garbled, format!("{place}:{line}"), why)
-    })?;
-    Ok(Bytes::kib(kib))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::meminfo_bytes;
-    use model::Bytes;
-
-    #[test]
-    fn meminfo_gives_bytes_or_says_what_is_wrong_where() {
-        let text = "MemTotal: 8 kB\nMemAvailable:   lots kB\n";
-        assert_eq!(meminfo_bytes(text, "MemTotal").expect("total"), Bytes(8192));
-        let error = meminfo_bytes(text, "MemAvailable").expect_err("garbled").to_string();
-        assert!(
-            error.contains("/proc/meminfo:2") && error.contains("`lots kB`"),
-            "{error}"
-        );
-        let error = meminfo_bytes(text, "MemFree").expect_err("absent").to_string();
-        assert!(error.contains("MemFree"), "{error}");
-    }
+fn meminfo(sink: &dyn Sink) -> Result<Meminfo, Unread> {
+    Meminfo::parse(MEMINFO, &sink::text(sink, MEMINFO)?)
 }

@@ -17,23 +17,18 @@ const ORDERS: std::ops::Range<u32> = 13..31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ThpSwitch(pub(crate) Bytes);
 
-/// What it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Word {
-    Always,
-    /// What the switch of all sizes says.
-    Inherit,
-    Madvise,
-    Never,
+model::names! {
+    /// What it says.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub(crate) enum Word, "what a THP switch says" {
+        Always = "always",
+        /// What the switch of all sizes says.
+        Inherit = "inherit",
+        Madvise = "madvise",
+        Never = "never",
+    }
 }
-
-model::names!(Word, "what a THP switch says", {
-    Always => "always",
-    Inherit => "inherit",
-    Madvise => "madvise",
-    Never => "never",
-});
 
 impl ThpSwitch {
     /// Those of this kernel (Linux 6.8 and later), smallest size first.

@@ -13,7 +13,7 @@ use model::Unread;
 
 use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
-use crate::journal::{Journal, Ledger, Run};
+use crate::journal::{Journal, Run, Share};
 use crate::lease::Held;
 use crate::owner::Owner;
 use crate::pool_setting::PoolSetting;
@@ -137,32 +137,28 @@ impl Writer {
 
     /// What is borrowed of a setting, as the journals say now: for those who only read, without the lock.
     pub(crate) fn on_loan(&self, setting: PoolSetting) -> Result<OnLoan, WriterError> {
-        let mut on_loan = OnLoan::default();
-        let ledgers = self.inner.ledgers()?;
-        for share in ledgers
-            .iter()
-            .map(|ledger| ledger.share(setting))
-            .filter(|share| share.pages > 0)
-        {
-            on_loan.pages = on_loan.pages.saturating_add(share.pages);
-            on_loan.bases.push(share.base);
-        }
-        Ok(on_loan)
+        self.inner.on_loan(setting)
     }
 }
 
 impl Inner {
-    /// What all runs hold; nothing where there is no state directory, or it is root's and this user is not.
-    fn ledgers(&self) -> Result<Vec<Ledger>, WriterError> {
+    /// What all runs hold of pools; nothing where there is no state directory, or it is root's and this user is not.
+    fn shares(&self) -> Result<Vec<(PoolSetting, Share)>, WriterError> {
         if !self.state.is_there()? {
             return Ok(Vec::new());
         }
-        Ok(self
-            .state
-            .journals()?
-            .iter()
-            .map(|path| Journal::ledger(path))
-            .collect())
+        let journals = self.state.journals()?;
+        let shares = journals.iter().flat_map(|path| Journal::ledger(path).pools);
+        Ok(shares.filter(|(_, share)| share.pages > 0).collect())
+    }
+
+    fn on_loan(&self, setting: PoolSetting) -> Result<OnLoan, WriterError> {
+        let mut on_loan = OnLoan::default();
+        for (_, share) in self.shares()?.into_iter().filter(|(of, _)| *of == setting) {
+            on_loan.pages = on_loan.pages.saturating_add(share.pages);
+            on_loan.bases.push(share.base);
+        }
+        Ok(on_loan)
     }
 }
 

@@ -10,8 +10,7 @@ use model::Bytes;
 use model::guest::GuestPage;
 use model::latency::Access;
 
-use crate::config::Config;
-use crate::guest::{Done, Guest, Job, Kernel};
+use crate::guest::{Config, Done, Guest, Job, Kernel};
 use crate::stats::Stats;
 use crate::{Error, Hypervisor, MOST_BLOCKS, Memory, Ring, payload};
 
@@ -72,7 +71,6 @@ impl<'m> Beside<'m> {
             page,
             fresh: fresh.0,
             tables: rest,
-            windows: &[],
         };
         let guest = match Guest::new(hypervisor, &config) {
             Err(Error::TooMuch { .. }) if rest.is_some() => {

@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::rings::Ring;
 use super::{double, word};
 use crate::syscall::checked;
+use crate::thread::cpu_time;
 
 /// `PERF_EVENT_IOC_SET_OUTPUT` of `linux/perf_event.h`: `_IO('$', 5)`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
@@ -70,11 +71,6 @@ pub fn now() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-pub(super) fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
-}
-
 /// What of a task is recorded beside its start, name and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
@@ -117,7 +113,7 @@ impl Switches {
         for event in events.chain(switches.others.iter_mut().map(|(_, event)| event)) {
             event.enable()?;
         }
-        (switches.began, switches.used_before) = (now(), thread_time());
+        (switches.began, switches.used_before) = (now(), cpu_time());
         Ok(switches)
     }
 
@@ -151,7 +147,7 @@ impl Switches {
             others: others.collect::<io::Result<_>>()?,
             rings,
             began: now(),
-            used_before: thread_time(),
+            used_before: cpu_time(),
             reported_lost: 0,
         })
     }

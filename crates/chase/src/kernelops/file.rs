@@ -7,8 +7,7 @@ use rustix::fs::MemfdFlags;
 use rustix::mm::Advice;
 
 use super::BASE;
-use super::batch::{Batch, timed};
-use super::timed::Timed;
+use super::batch::{Batch, Timed, timed};
 use crate::syscall::Mapping;
 
 const PAGES: usize = 4096;

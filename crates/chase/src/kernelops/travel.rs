@@ -2,11 +2,11 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::sched_setaffinity;
 
 use super::batch::{Batch, timed};
 use crate::child::Child;
-use crate::thread::current_cpu;
+use crate::thread::{current_cpu, only};
 
 /// Round trips in a batch: about 100 us.
 const ROUND_TRIPS: u64 = 32;
@@ -17,7 +17,7 @@ const MIGRATIONS: u64 = 8;
 pub(super) fn ping_pong(cpu: Option<u32>) -> io::Result<impl FnMut() -> io::Result<Batch>> {
     let (partner_reads, there) = std::io::pipe()?;
     let (back, partner_writes) = std::io::pipe()?;
-    let only = cpu.map(only);
+    let only = cpu.map(only).transpose()?;
     let partner = Child::running(|| {
         if let Some(only) = only {
             sched_setaffinity(None, &only)?;
@@ -56,7 +56,7 @@ pub(super) fn migrate(other: u32) -> io::Result<impl FnMut() -> io::Result<Batch
     if cpus[0] == cpus[1] {
         return Err(io::Error::other("the other CPU is this one"));
     }
-    let sets = cpus.map(only);
+    let sets = [only(cpus[0])?, only(cpus[1])?];
     Ok(move || {
         timed(MIGRATIONS, || {
             for turn in 0..MIGRATIONS as usize {
@@ -68,10 +68,4 @@ pub(super) fn migrate(other: u32) -> io::Result<impl FnMut() -> io::Result<Batch
             Ok(())
         })
     })
-}
-
-fn only(cpu: u32) -> CpuSet {
-    let mut set = CpuSet::new();
-    set.set((cpu as usize).min(CpuSet::MAX_CPU - 1));
-    set
 }

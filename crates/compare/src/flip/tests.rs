@@ -199,7 +199,7 @@ fn a_process_that_is_not_there_is_named() {
 #[test]
 fn shared_memory_beside_private_one_is_counted_and_pool_pages_and_files_are_not() {
     let mut pool = mapping(0, 4 << 20, "rw-s", "/memfd:pool (deleted)", Bytes(0));
-    pool.counted.as_mut().expect("counts").counts.shared_hugetlb = Bytes::mib(4);
+    pool.counted.as_mut().expect("counts").counts.hugetlb = Bytes::mib(4);
     // ZGC maps its heap three times; each view shows the same pages.
     let view = |at: u64| {
         mapping(

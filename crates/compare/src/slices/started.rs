@@ -59,9 +59,8 @@ fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
         return Ok(());
     };
     // They run in the control group of this program, and under its limits.
-    let available = host::room::own(&source)
-        .known()
-        .map_or(machine, |room| room.within(machine));
+    let limit = host::room::own(&source).into_result().ok().flatten();
+    let available = limit.map_or(machine, |limit| limit.left.min(machine));
     let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
     if needed <= available {
         return Ok(());

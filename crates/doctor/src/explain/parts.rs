@@ -221,7 +221,7 @@ fn of_pools(areas: &[&Area]) -> Option<HugetlbPages> {
     let page = areas.iter().find_map(|area| area.hugetlb_page())?;
     let of_size = || areas.iter().filter(|area| area.hugetlb_page() == Some(page));
     let size = of_size().map(|area| area.size()).sum();
-    let touched = of_size().map(|area| area.counts().unwrap_or_default().hugetlb());
+    let touched = of_size().map(|area| area.counts().unwrap_or_default().hugetlb);
     Some(HugetlbPages::of(page, size, Some(touched.sum())))
 }
 

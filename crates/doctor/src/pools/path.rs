@@ -117,7 +117,7 @@ pub(super) fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
             .iter()
             .filter(|area| area.is_hugetlb() && area.is_shared_data() && area.inode != 0)
         {
-            told = told.saturating_add(area.counts().map_or(0, |counts| counts.hugetlb().0));
+            told = told.saturating_add(area.counts().map_or(0, |counts| counts.hugetlb.0));
             let longest = shared.entry((&area.device, area.inode, area.offset)).or_default();
             *longest = area.size().0.max(*longest);
         }

@@ -6,6 +6,7 @@ use model::texts::Texts;
 use model::{Cause, Reading, Unread};
 
 use super::limits::Limits;
+use super::lines::lines;
 use super::mapping::{Counted, Mapping};
 use super::one::each_mapping;
 use super::smaps::{self, Visit};
@@ -29,25 +30,19 @@ pub fn counted_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<
 /// Mappings without their bytes: cheap, whatever the size of the process.
 pub fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
-    collected(&path, |visit| smaps::each_named(source, &path, visit)).into()
+    collected(&path, |visit| smaps::each_named(source, pid, visit)).into()
 }
 
-/// Mappings of files, of which there are few, from whichever of the two files is there.
+/// Those of files, of which there are few.
 pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
-    let named = collected(&path, |visit| {
-        smaps::each_named(source, &path, &mut |mapping| match mapping.name.starts_with(b"/") {
+    let files = collected(&path, |visit| {
+        smaps::each_named(source, pid, &mut |mapping| match mapping.name.starts_with(b"/") {
             true => visit(mapping),
             false => Ok(()),
         })
     });
-    match Reading::from(named) {
-        absent if absent.is_absent() => counted(source, pid).map(|mut areas| {
-            areas.retain(|area| area.name.starts_with('/'));
-            areas
-        }),
-        named => named,
-    }
+    files.into()
 }
 
 /// Reads a maps file; `path` is only for the reasons.
@@ -55,7 +50,7 @@ pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
 /// # Errors
 /// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
 pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
-    collected(path, |visit| smaps::parse_named(path, bytes, visit))
+    collected(path, |visit| smaps::headers(lines(path, bytes), visit))
 }
 
 /// Every mapping that a walk visits; `path` is only for the reasons.
@@ -89,7 +84,6 @@ impl Areas<'_> {
             Some(counted) => Some(Counted {
                 counts: counted.counts,
                 kernel_page: counted.kernel_page,
-                mmu_page: counted.mmu_page,
                 thp_eligible: counted.thp_eligible,
                 flags: self.shared(counted.flags)?,
             }),

@@ -1,18 +1,14 @@
 //! How much memory THP of a given size backs, one's own or another process's: a sample by physical page, for root.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
-use rustix::io::Errno;
 
 use super::areas::Area;
 use super::once::Sort;
-use super::pagemap::{PageFlags, PageWord, WORD, words};
+use super::pagemap::{PAGEMAP, PageFlags, PageWord, hidden, read_words};
 use super::proof::Proof;
 
-const PAGEMAP: &str = "/proc/self/pagemap";
 const KPAGEFLAGS: &str = "/proc/kpageflags";
 
 /// Ranges looked at: the share is then known to within 6 points, and the look takes a few milliseconds.
@@ -21,70 +17,37 @@ const SAMPLED: u64 = 256;
 /// Larger than the PMD-mapped page of every machine, so no THP is larger.
 const LARGEST: Bytes = Bytes::gib(1);
 
-/// How many of the sampled ranges lie in one huge page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FolioSample {
-    /// The page size asked for.
-    pub size: Bytes,
-    /// Aligned ranges of that size in the region.
-    pub ranges: u64,
-    /// How many of them were looked at, spread evenly.
-    pub sampled: u64,
-    /// Those that are one huge page of exactly this size: in one piece, aligned, one folio.
-    pub exact: u64,
-    /// Those that lie inside a larger page.
-    pub larger: u64,
-    /// The account, such as `kpageflags, 256 of 4096 ranges sampled`.
-    pub account: String,
-}
-
-impl FolioSample {
-    /// The share of the sampled ranges that are pages of exactly this size, from 0 to 1; `None` if the region holds
-    /// no aligned range.
-    pub fn share(&self) -> Option<f64> {
-        (self.sampled > 0).then(|| self.exact as f64 / self.sampled as f64)
-    }
-
-    /// A proof of the same range with this share of its aligned ranges moved from base to mTHP, and both accounts
-    /// named.
-    pub fn refine(&self, proof: &Proof) -> Proof {
-        let base = proof.backing.of(PageKind::Base).0;
-        let share = self.share().unwrap_or_default();
-        let pages = (self.ranges as f64 * share).round() as u64;
-        let mthp = pages.saturating_mul(self.size.0).min(base);
-        let others = proof.backing.iter().filter(|&(kind, _)| kind != PageKind::Base);
-        let split = [
-            (PageKind::Base, Bytes(base - mthp)),
-            (PageKind::Mthp(self.size), Bytes(mthp)),
-        ];
-        Proof {
-            backing: others.chain(split).collect::<Backing>(),
-            account: format!("{}; {}", proof.account, self.account),
-        }
-    }
-}
-
-/// Samples the aligned ranges of `size` in `len` bytes at `start` of this process, by /proc/self/pagemap and
-/// /proc/kpageflags.
+/// A proof of `len` bytes at `start` of this process with the share of its aligned ranges of `size` that are pages of exactly this size
+/// moved from base to mTHP, and both accounts named. The ranges are sampled by /proc/self/pagemap and /proc/kpageflags.
 ///
 /// Denied without CAP_SYS_ADMIN, which hides frame numbers. `size` is a power of two of at least two base pages.
-pub fn own_range_mthp(start: usize, len: usize, size: Bytes) -> Reading<FolioSample> {
-    sample(start as u64, len as u64, size).into()
+pub fn own_range_mthp(proof: &Proof, start: usize, len: usize, size: Bytes) -> Reading<Proof> {
+    let sample = || -> Result<Proof, Unread> {
+        let frames = Frames::open(PAGEMAP.to_owned(), size)?;
+        let (first, ranges) = aligned(start as u64, (start as u64).saturating_add(len as u64), size);
+        let seen = frames.sample(first, ranges, SAMPLED)?;
+        Ok(refined(proof, size, ranges, &seen))
+    };
+    sample().into()
 }
 
-fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
-    let frames = Frames::open(PAGEMAP.to_owned(), size)?;
-    let (first, ranges) = aligned(start, start.saturating_add(len), size);
-    let seen = frames.sample(first, ranges, SAMPLED)?;
-    let account = format!("kpageflags, {} of {ranges} ranges sampled", seen.ranges);
-    Ok(FolioSample {
-        size,
-        ranges,
-        sampled: seen.ranges,
-        exact: seen.exact,
-        larger: seen.larger,
-        account,
-    })
+fn refined(proof: &Proof, size: Bytes, ranges: u64, seen: &Seen) -> Proof {
+    let base = proof.backing.of(PageKind::Base).0;
+    let share = seen.exact as f64 / seen.ranges.max(1) as f64;
+    let pages = (ranges as f64 * share).round() as u64;
+    let mthp = pages.saturating_mul(size.0).min(base);
+    let others = proof.backing.iter().filter(|&(kind, _)| kind != PageKind::Base);
+    let split = [
+        (PageKind::Base, Bytes(base - mthp)),
+        (PageKind::Mthp(size), Bytes(mthp)),
+    ];
+    Proof {
+        backing: others.chain(split).collect::<Backing>(),
+        account: format!(
+            "{}; kpageflags, {} of {ranges} ranges sampled",
+            proof.account, seen.ranges
+        ),
+    }
 }
 
 /// The first aligned address, and how many whole ranges of that size follow it.
@@ -133,8 +96,8 @@ struct Frames {
 #[derive(Default)]
 struct Seen {
     ranges: u64,
+    /// Those that are one huge page of exactly this size: in one piece, aligned, one folio.
     exact: u64,
-    larger: u64,
     /// Base pages of the ranges that are in memory.
     present: u64,
 }
@@ -150,12 +113,7 @@ impl Frames {
             );
             return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
         }
-        let open = |path: &str| {
-            File::open(path).map_err(|error| match Errno::from_io_error(&error) {
-                Some(Errno::SRCH) => ended(path),
-                _ => Unread::of_io(path, &error),
-            })
-        };
+        let open = |path: &str| File::open(path).map_err(|error| Unread::of_io(path, &error));
         Ok(Self {
             pagemap: open(&path)?,
             path,
@@ -173,30 +131,26 @@ impl Frames {
         };
         for index in 0..seen.ranges {
             let at = first / self.page + spread(index, seen.ranges, ranges) * self.pages;
-            let (present, folio) = self.folio(at)?;
-            match folio {
-                Folio::Exact => seen.exact += 1,
-                Folio::Larger => seen.larger += 1,
-                Folio::Other => {}
-            }
+            let (present, is_one) = self.folio(at)?;
+            seen.exact += u64::from(is_one);
             seen.present += present;
         }
         Ok(seen)
     }
 
-    /// How many pages of a range are in memory, and what the range is.
-    fn folio(&self, first_page: u64) -> Result<(u64, Folio), Unread> {
+    /// How many pages of a range are in memory, and whether they are one huge page of its size.
+    fn folio(&self, first_page: u64) -> Result<(u64, bool), Unread> {
         let words = read_words(&self.pagemap, &self.path, first_page, self.pages)?;
         let frames: Vec<Option<u64>> = words.map(|word| PageWord(word).frame()).collect();
         if frames.len() as u64 != self.pages {
-            return Err(ended(&self.path));
+            return Err(Unread::new(Cause::Absent, &self.path, "the process has ended"));
         }
         if frames.contains(&Some(0)) {
             return Err(hidden());
         }
         let present = frames.iter().flatten().count() as u64;
         let Some(first) = one_piece(&frames) else {
-            return Ok((present, Folio::Other));
+            return Ok((present, false));
         };
         // A smaller folio at the beginning would end at a power of two. Behind the range is seen whether the folio ends here.
         let ends = (0..=self.pages.ilog2()).map(|order| 1 << order);
@@ -204,7 +158,7 @@ impl Frames {
         for page in std::iter::once(0).chain(ends) {
             flags.extend(read_words(&self.kpageflags, KPAGEFLAGS, first + page, 1)?.map(PageFlags));
         }
-        Ok((present, judge(&flags, self.pages.ilog2() as usize + 1)))
+        Ok((present, is_one(&flags, self.pages.ilog2() as usize + 1)))
     }
 }
 
@@ -216,24 +170,6 @@ fn spread(index: u64, sampled: u64, ranges: u64) -> u64 {
     low + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % (high - low)
 }
 
-/// What a range of one huge page's size turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Folio {
-    Exact,
-    Larger,
-    Other,
-}
-
-fn ended(path: &str) -> Unread {
-    Unread::new(Cause::Absent, path, "the process has ended")
-}
-
-/// What a reader without the right to see frame numbers gets.
-pub(super) fn hidden() -> Unread {
-    let why = "frame numbers are hidden without CAP_SYS_ADMIN: run with sudo";
-    Unread::new(Cause::Denied, PAGEMAP, why)
-}
-
 /// The first frame, if all are present, in one piece, and aligned to their number.
 fn one_piece(frames: &[Option<u64>]) -> Option<u64> {
     let first = (*frames.first()?)?;
@@ -241,41 +177,13 @@ fn one_piece(frames: &[Option<u64>]) -> Option<u64> {
     (in_order && first % frames.len() as u64 == 0).then_some(first)
 }
 
-/// Judges the flags of `pages` frames of a range, those that show its folio, and of the one behind them.
-fn judge(flags: &[PageFlags], pages: usize) -> Folio {
+/// Are these the flags of one huge page: of those of its `pages` frames that show its folio, and of the frame behind them?
+fn is_one(flags: &[PageFlags], pages: usize) -> bool {
     let Some((head, tails)) = flags.get(..pages).and_then(<[_]>::split_first) else {
-        return Folio::Other;
+        return false;
     };
-    if !tails.iter().all(|tail| tail.is_thp_tail()) {
-        return Folio::Other;
-    }
     let goes_on = flags.get(pages).is_some_and(|next| next.is_thp_tail());
-    match (head.is_thp_head(), head.is_thp_tail()) {
-        (true, _) if !goes_on => Folio::Exact,
-        (true, _) | (_, true) => Folio::Larger,
-        _ => Folio::Other,
-    }
-}
-
-/// Reads up to `count` words from the `first`-th on; fewer at the end of the file.
-pub(super) fn read_words(file: &File, path: &str, first: u64, count: u64) -> Result<impl Iterator<Item = u64>, Unread> {
-    let mut bytes = vec![0; count as usize * WORD];
-    let read =
-        read_full(file, &mut bytes, first.saturating_mul(WORD as u64)).map_err(|error| Unread::of_io(path, &error))?;
-    bytes.truncate(read);
-    let words: Vec<u64> = words(&bytes).collect();
-    Ok(words.into_iter())
-}
-
-fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], offset + done as u64)? {
-            0 => break,
-            read => done += read,
-        }
-    }
-    Ok(done)
+    head.is_thp_head() && tails.iter().all(|tail| tail.is_thp_tail()) && !goes_on
 }
 
 #[cfg(test)]

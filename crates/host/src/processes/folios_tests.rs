@@ -1,12 +1,12 @@
 //! Large folios below the PMD size, on made and on real memory.
 
-use model::{Bytes, Cause, PageKind};
+use model::{Backing, Bytes, Cause, PageKind};
 use proptest::prelude::*;
 
-use super::{Folio, FolioSample, PageFlags, judge, mthp_of, one_piece, own_range_mthp, spread};
+use super::{PageFlags, Seen, is_one, mthp_of, one_piece, own_range_mthp, refined, spread};
 use crate::Source;
 use crate::processes::areas::counted;
-use crate::processes::{Coverage, Proof};
+use crate::processes::{Coverage, Proof, own_range};
 
 const HEAD: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_HEAD);
 const TAIL: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_TAIL);
@@ -14,28 +14,16 @@ const BASE: PageFlags = PageFlags(0);
 
 #[test]
 fn a_folio_is_one_head_and_its_tails() {
-    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, BASE], 4), Folio::Exact);
-    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, HEAD], 4), Folio::Exact);
-    assert_eq!(
-        judge(&[HEAD, TAIL, TAIL, TAIL], 4),
-        Folio::Exact,
-        "at the end of memory"
-    );
-    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, TAIL], 4), Folio::Larger);
-    assert_eq!(
-        judge(&[TAIL, TAIL, TAIL, TAIL, BASE], 4),
-        Folio::Larger,
-        "its last quarter"
-    );
-    assert_eq!(
-        judge(&[HEAD, TAIL, HEAD, TAIL, BASE], 4),
-        Folio::Other,
-        "two smaller ones"
-    );
-    assert_eq!(judge(&[BASE; 5], 4), Folio::Other);
-    assert_eq!(judge(&[HEAD, TAIL], 4), Folio::Other, "cut off");
+    assert!(is_one(&[HEAD, TAIL, TAIL, TAIL, BASE], 4));
+    assert!(is_one(&[HEAD, TAIL, TAIL, TAIL, HEAD], 4));
+    assert!(is_one(&[HEAD, TAIL, TAIL, TAIL], 4), "at the end of memory");
+    assert!(!is_one(&[HEAD, TAIL, TAIL, TAIL, TAIL], 4), "of a larger one");
+    assert!(!is_one(&[TAIL, TAIL, TAIL, TAIL, BASE], 4), "the last quarter of one");
+    assert!(!is_one(&[HEAD, TAIL, HEAD, TAIL, BASE], 4), "two smaller ones");
+    assert!(!is_one(&[BASE; 5], 4));
+    assert!(!is_one(&[HEAD, TAIL], 4), "cut off");
     let hugetlb = PageFlags(HEAD.0 | PageFlags::HUGE);
-    assert_eq!(judge(&[hugetlb, TAIL, TAIL, TAIL, BASE], 4), Folio::Other);
+    assert!(!is_one(&[hugetlb, TAIL, TAIL, TAIL, BASE], 4));
 }
 
 #[test]
@@ -56,24 +44,24 @@ fn a_sample_moves_its_share_from_base_to_mthp() {
             .collect(),
         account: "PAGEMAP_SCAN".to_owned(),
     };
-    let account = "kpageflags, 32 of 128 ranges sampled".to_owned();
-    let sample = FolioSample {
-        size,
-        ranges: 128,
-        sampled: 32,
+    let seen = Seen {
+        ranges: 32,
         exact: 8,
-        larger: 16,
-        account,
+        present: 0,
     };
-    let refined = sample.refine(&proof);
+    let refined = refined(&proof, size, 128, &seen);
     assert_eq!(refined.backing.to_string(), "base 2M + mthp-64K 2M + thp 4M");
     assert_eq!(refined.account, "PAGEMAP_SCAN; kpageflags, 32 of 128 ranges sampled");
 }
 
 #[test]
 fn a_size_that_is_no_page_size_is_refused() {
+    let proof = Proof {
+        backing: Backing::new(),
+        account: String::new(),
+    };
     for size in [Bytes(0), Bytes(4096), Bytes(100_000), Bytes::gib(2)] {
-        let answer = own_range_mthp(0, 1 << 20, size);
+        let answer = own_range_mthp(&proof, 0, 1 << 20, size);
         assert_eq!(answer.unread().expect("refused").unread, Cause::Failed, "{answer:?}");
     }
 }
@@ -83,10 +71,12 @@ fn a_size_that_is_no_page_size_is_refused() {
 #[allow(clippy::print_stderr)]
 fn own_memory_is_sampled_by_root_and_denied_to_others() {
     let memory = vec![1_u8; 1 << 20];
-    match own_range_mthp(memory.as_ptr().addr(), memory.len(), Bytes::kib(64)).into_result() {
-        Ok(sample) => {
-            assert!(sample.ranges >= 15 && sample.sampled == sample.ranges, "{sample:?}");
-            assert!(sample.exact + sample.larger <= sample.sampled, "{sample:?}");
+    let (start, len) = (memory.as_ptr().addr(), memory.len());
+    let proof = own_range(start, len).into_result().expect("a proof");
+    match own_range_mthp(&proof, start, len, Bytes::kib(64)).into_result() {
+        Ok(refined) => {
+            assert!(refined.account.ends_with(" ranges sampled"), "{refined:?}");
+            assert_eq!(refined.backing.total(), proof.backing.total());
         }
         Err(why) => {
             assert!(matches!(why.unread, Cause::Denied | Cause::Absent), "{why}");

@@ -125,21 +125,17 @@ struct Mapped {
 }
 
 impl Mapped {
-    /// A capture may have smaps where it has no maps.
     fn read(source: &Source, processes: &[ProcessPages], wanted: bool) -> Self {
         let mut mapped = Self {
             inodes: BTreeSet::new(),
             denied: 0,
         };
         for process in processes.iter().filter(|_| wanted) {
-            let mut read = |name: &str| {
-                let path = format!("/proc/{}/{name}", process.pid);
-                smaps::each_named(source, &path, &mut |mapping| {
-                    mapped.take(mapping);
-                    Ok(())
-                })
-            };
-            if let Err(why) = read("maps").or_else(|why| read("smaps").map_err(|_| why)) {
+            let read = smaps::each_named(source, process.pid, &mut |mapping| {
+                mapped.take(mapping);
+                Ok(())
+            });
+            if let Err(why) = read {
                 mapped.denied += u64::from(why.unread == Cause::Denied);
             }
         }

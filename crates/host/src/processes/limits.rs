@@ -1,6 +1,6 @@
 //! How long a look at a live process may take, and hold it up.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::{Bytes, Cause, Unread};
 
@@ -46,41 +46,11 @@ impl Limits {
             _ => Ok(()),
         }
     }
-
-    /// When a walk that begins now has to end.
-    pub(super) fn deadline(self) -> Deadline {
-        Deadline {
-            began: Instant::now(),
-            most: self.walk_max,
-        }
-    }
 }
 
 /// Has this kernel no call for steps?
 pub(super) fn is_without_steps(why: &Unread) -> bool {
     why.unread == Cause::Failed
-}
-
-/// The end of a walk in steps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
-    began: Instant,
-    most: Duration,
-}
-
-impl Deadline {
-    /// Asked between two steps; the error says how far the walk came.
-    pub(super) fn check(self, path: &str, done: u64, all: u64) -> Result<(), Unread> {
-        if self.began.elapsed() < self.most {
-            return Ok(());
-        }
-        let (done, all) = (Bytes(done), Bytes(all));
-        let why = format!(
-            "stopped after {:?}: {done} of {all} of its address space was walked",
-            self.most
-        );
-        Err(Unread::new(Cause::Timeout, path, why))
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use model::{Bytes, Reading};
 use super::status::Status;
 use crate::Source;
 use crate::snapshot::features::numbers;
-use crate::snapshot::hugetlb::{POOLS, size_in_name};
+use crate::snapshot::hugetlb;
 use crate::snapshot::kernel::RELEASE;
 
 /// Which sorts of memory have PMD-mapped pages anywhere on the machine. Where one has none, no process needs to be
@@ -61,11 +61,8 @@ pub(super) fn pmd_size(source: &Source) -> Bytes {
 /// The page size of the one hugetlb pool with pages in use; `None` if there are several or if a pool cannot be read.
 pub(super) fn only_pool_in_use(source: &Source) -> Option<Bytes> {
     let mut only = None;
-    for name in source.list(POOLS).known()? {
-        let Some(size) = size_in_name(name) else { continue };
-        let pages = *source.number(&format!("{POOLS}/{name}/nr_hugepages")).known()?;
-        let free = *source.number(&format!("{POOLS}/{name}/free_hugepages")).known()?;
-        if pages > free && only.replace(size).is_some() {
+    for pool in hugetlb::read(source).known()? {
+        if pool.used()? > 0 && only.replace(pool.size).is_some() {
             return None;
         }
     }

@@ -27,21 +27,14 @@ pub struct Counts {
     pub shmem_pmd: Bytes,
     /// `FilePmdMapped`: page cache mapped by PMD entries.
     pub file_pmd: Bytes,
-    /// `Shared_Hugetlb`: hugetlb pages mapped by others too.
-    pub shared_hugetlb: Bytes,
-    /// `Private_Hugetlb`: hugetlb pages mapped here only.
-    pub private_hugetlb: Bytes,
+    /// `Shared_Hugetlb` and `Private_Hugetlb`: hugetlb pages.
+    pub hugetlb: Bytes,
 }
 
 impl Counts {
     /// PMD-mapped THP of all three origins.
     pub fn thp(&self) -> Bytes {
         [self.anon_huge, self.shmem_pmd, self.file_pmd].into_iter().sum()
-    }
-
-    /// hugetlb pages, shared or not.
-    pub fn hugetlb(&self) -> Bytes {
-        Bytes(self.shared_hugetlb.0.saturating_add(self.private_hugetlb.0))
     }
 
     /// Resident bytes outside hugetlb as base and thp.
@@ -80,8 +73,6 @@ pub struct Counted<T> {
     pub counts: Counts,
     /// `KernelPageSize`: the size of a hugetlb page, elsewhere the base page.
     pub kernel_page: Option<Bytes>,
-    /// `MMUPageSize`.
-    pub mmu_page: Option<Bytes>,
     /// `THPeligible`: may some enabled transparent size be used here?
     pub thp_eligible: Option<bool>,
     /// `VmFlags` as printed: two letters each, with blanks between.
@@ -102,7 +93,7 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
     /// Does it draw from a hugetlb pool? Without smaps the name alone can show it.
     pub fn is_hugetlb(&self) -> bool {
         match &self.counted {
-            Some(counted) => self.has("ht") == Some(true) || counted.counts.hugetlb().0 > 0,
+            Some(counted) => self.has("ht") == Some(true) || counted.counts.hugetlb.0 > 0,
             None => self.name.as_ref().starts_with(b"/anon_hugepage"),
         }
     }
@@ -121,7 +112,7 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
     /// Resident bytes, hugetlb included; `None` if only maps was read.
     pub fn resident(&self) -> Option<Bytes> {
         let counts = self.counts()?;
-        Some(Bytes(counts.rss.0.saturating_add(counts.hugetlb().0)))
+        Some(Bytes(counts.rss.0.saturating_add(counts.hugetlb.0)))
     }
 
     /// Bytes backed by base pages (mTHP among them); `None` if only maps was read.
@@ -135,7 +126,7 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
         let counts = self.counts().unwrap_or_default();
         let mut backing = counts.transparent();
         if let Some(page) = self.hugetlb_page() {
-            backing.add(PageKind::Hugetlb(page), counts.hugetlb());
+            backing.add(PageKind::Hugetlb(page), counts.hugetlb);
         }
         backing
     }

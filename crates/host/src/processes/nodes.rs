@@ -33,13 +33,15 @@ impl NodePages {
 /// A line has 100 bytes or so: over two million mappings fit.
 const LARGEST: Bytes = Bytes::mib(256);
 
-/// One line of the file.
+/// Pages of one mapping by node: a line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    start: u64,
-    page: Bytes,
-    is_hugetlb: bool,
-    nodes: Vec<(u32, u64)>,
+pub struct MappingNodes {
+    /// Its first address.
+    pub start: u64,
+    pub page: Bytes,
+    pub is_hugetlb: bool,
+    /// Nodes, each with its pages.
+    pub nodes: Vec<(u32, u64)>,
 }
 
 /// THP of mappings by their first address; mappings without THP are left out.
@@ -55,19 +57,9 @@ impl ThpByStart {
         }
     }
 
-    fn of(&self, area: &Line) -> Bytes {
+    fn of(&self, area: &MappingNodes) -> Bytes {
         self.0.get(&area.start).copied().unwrap_or_default()
     }
-}
-
-/// hugetlb pages of one mapping by node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HugetlbMapping {
-    /// Its first address.
-    pub start: u64,
-    pub page: Bytes,
-    /// Nodes, each with its pages.
-    pub nodes: Vec<(u32, u64)>,
 }
 
 /// The pages of a process by node. `thp` holds the THP of each mapping.
@@ -80,16 +72,13 @@ pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Rea
 }
 
 /// Its hugetlb mappings alone, likewise.
-pub fn hugetlb_nodes(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<HugetlbMapping>> {
+pub fn hugetlb_nodes(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingNodes>> {
     let mut all = Vec::new();
-    let read = walk(source, pid, limits, |area| {
-        let Line { start, page, nodes, .. } = area;
-        all.extend(area.is_hugetlb.then_some(HugetlbMapping { start, page, nodes }));
-    });
+    let read = walk(source, pid, limits, |area| all.extend(area.is_hugetlb.then_some(area)));
     read.map(|()| all)
 }
 
-fn walk(source: &Source, pid: u32, limits: Limits, mut visit: impl FnMut(Line)) -> Reading<()> {
+fn walk(source: &Source, pid: u32, limits: Limits, mut visit: impl FnMut(MappingNodes)) -> Reading<()> {
     let path = format!("/proc/{pid}/numa_maps");
     Reading::from(status(source, pid)).and_then(|status| {
         limits.allow_whole(source, pid, &status)?;
@@ -104,7 +93,7 @@ fn walk(source: &Source, pid: u32, limits: Limits, mut visit: impl FnMut(Line)) 
 struct Sums(BTreeMap<u32, NodePages>);
 
 impl Sums {
-    fn add(&mut self, area: &Line, thp: Bytes) {
+    fn add(&mut self, area: &MappingNodes, thp: Bytes) {
         for &(node, pages) in &area.nodes {
             let bytes = Bytes(pages.saturating_mul(area.page.0));
             let of = self.0.entry(node).or_default();
@@ -116,7 +105,7 @@ impl Sums {
 
 impl NodePages {
     /// `thp` is what the whole area has; it lies on this node for sure if the area lies on no other.
-    fn add(&mut self, area: &Line, bytes: Bytes, thp: Bytes) {
+    fn add(&mut self, area: &MappingNodes, bytes: Bytes, thp: Bytes) {
         if area.is_hugetlb {
             self.backing.add(PageKind::Hugetlb(area.page), bytes);
         } else if thp.0 == 0 || area.nodes.len() == 1 {
@@ -130,18 +119,18 @@ impl NodePages {
 }
 
 /// Lines such as `7f2a40000000 default anon=512 huge N0=256 N1=256 kernelpagesize_kB=2048`, of a file with so many lines before.
-fn each_area(path: &str, before: usize, bytes: &[u8], mut visit: impl FnMut(Line)) -> Result<(), Unread> {
+fn each_area(path: &str, before: usize, bytes: &[u8], mut visit: impl FnMut(MappingNodes)) -> Result<(), Unread> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = (before..).zip(text.lines());
     lines.try_for_each(|(index, line)| area(path, index, line).map(&mut visit))
 }
 
-fn area(path: &str, index: usize, line: &str) -> Result<Line, Unread> {
+fn area(path: &str, index: usize, line: &str) -> Result<MappingNodes, Unread> {
     let mut words = line.split_ascii_whitespace();
     let start = words.next().unwrap_or_default();
     let start = u64::from_str_radix(start, 16)
         .map_err(|_| parse::garbled(path, index, "the line", "ADDRESS POLICY ...", line))?;
-    let mut area = Line {
+    let mut area = MappingNodes {
         start,
         page: Bytes(0),
         is_hugetlb: false,
@@ -168,12 +157,12 @@ mod tests {
 
     use model::Unread;
 
-    use super::{Line, Sums, ThpByStart, each_area, nodes};
+    use super::{MappingNodes, Sums, ThpByStart, each_area, nodes};
     use crate::processes::areas::counted;
     use crate::processes::{Limits, one};
     use crate::{Source, Tree};
 
-    fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Line>, Unread> {
+    fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<MappingNodes>, Unread> {
         let mut areas = Vec::new();
         each_area(path, 0, bytes, |area| areas.push(area)).map(|()| areas)
     }
@@ -221,7 +210,7 @@ mod tests {
             let why = parse_numa_maps("/proc/5/numa_maps", line.as_bytes()).expect_err(line);
             assert!(why.place.ends_with(place), "{why}");
         }
-        let fine: Vec<Line> =
+        let fine: Vec<MappingNodes> =
             parse_numa_maps("x", b"1000 default new=word Nx=1\n").expect("unknown words are no error");
         assert!(fine[0].nodes.is_empty());
     }

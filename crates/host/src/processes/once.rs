@@ -9,6 +9,7 @@ use model::{Backing, Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::areas::Area;
 use super::mapping::Mapping;
 
 /// Resident bytes by page kind. The three parts add up to what the process has resident.
@@ -24,10 +25,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// Of these mappings. Mappings that were not counted (maps) add nothing: ask [`is_counted`] first.
-    pub fn of<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>) -> Self
-    where
-        T: Deref<Target: AsRef<[u8]>> + 'a,
-    {
+    pub fn of<'a>(mappings: impl IntoIterator<Item = &'a Area>) -> Self {
         let mut covering = Covering::default();
         mappings.into_iter().for_each(|mapping| covering.add(mapping));
         covering.sum()
@@ -77,15 +75,12 @@ impl Covering {
 }
 
 /// Were the bytes of every one of these mappings read?
-pub fn is_counted<'a, T: 'a>(mappings: impl IntoIterator<Item = &'a Mapping<T>>) -> bool {
+pub fn is_counted<'a>(mappings: impl IntoIterator<Item = &'a Area>) -> bool {
     mappings.into_iter().all(|mapping| mapping.counted.is_some())
 }
 
 /// Each segment or file of one sort that they map, once.
-pub fn objects<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>, sort: Sort) -> Vec<SharedMemory>
-where
-    T: Deref<Target: AsRef<[u8]>> + 'a,
-{
+pub fn objects<'a>(mappings: impl IntoIterator<Item = &'a Area>, sort: Sort) -> Vec<SharedMemory> {
     let mut objects = Objects::default();
     let of_sort = mappings.into_iter().filter(|mapping| Sort::of(*mapping) == sort);
     of_sort.for_each(|mapping| objects.add(mapping));
@@ -94,10 +89,7 @@ where
 
 /// Bytes that mappings take of the pool of one page size: touched or reserved, a segment once however often it is mapped, and of
 /// memory that was mapped without a reservation what is touched.
-pub fn taken_of_pool<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>, page: Bytes) -> Bytes
-where
-    T: Deref<Target: AsRef<[u8]>> + 'a,
-{
+pub fn taken_of_pool<'a>(mappings: impl IntoIterator<Item = &'a Area>, page: Bytes) -> Bytes {
     let mut segments = Objects::default();
     let mut own = 0_u64;
     for mapping in mappings {
@@ -105,7 +97,7 @@ where
             continue;
         }
         match (mapping.has("nr"), mapping.is_shared()) {
-            (Some(true), _) => own += mapping.counts().map_or(0, |counts| counts.hugetlb().0),
+            (Some(true), _) => own += mapping.counts().map_or(0, |counts| counts.hugetlb.0),
             (_, true) => segments.add(mapping),
             (_, false) => own += mapping.size().0,
         }

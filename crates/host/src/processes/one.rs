@@ -44,7 +44,7 @@ impl Limits {
             return rollup(source, pid);
         }
         let rss = *status.rss.as_ref().into_result()?;
-        let huge = match scan::huge_bytes(pid, self.deadline()) {
+        let huge = match scan::huge_bytes(pid, self) {
             Ok(huge) => huge,
             Err(why) if is_without_steps(&why) => {
                 self.allow_whole(source, pid, status)?;
@@ -88,7 +88,7 @@ pub fn each_mapping(
         let status = status(source, pid)?;
         if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
             return match status.hugetlb.known() {
-                Some(Bytes(0)) => match scan::each_mapping(pid, limits.deadline(), visit) {
+                Some(Bytes(0)) => match scan::each_mapping(pid, limits, visit) {
                     Err(why) if is_without_steps(&why) => Err(too_dear),
                     walked => walked,
                 },
@@ -129,7 +129,7 @@ impl Hugetlb {
             if let Some(page) = mapping.hugetlb_page() {
                 match mapping.is_shared() {
                     true => shared.add(mapping),
-                    false => by_size.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb()),
+                    false => by_size.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb),
                 }
             }
             Ok(())
@@ -153,18 +153,16 @@ const WORTH: Bytes = Bytes::mib(16);
 pub(super) fn shmem(source: &Source, pid: u32, status: &Status) -> Option<SharedMemory> {
     let resident = *status.rss_shmem.known().filter(|bytes| **bytes >= WORTH)?;
     let mut largest: Option<(Bytes, String)> = None;
-    let mut look = |name: &str| {
-        smaps::each_named(source, &format!("/proc/{pid}/{name}"), &mut |mapping| {
-            let size = mapping.size();
-            let is_larger = largest.as_ref().is_none_or(|(most, _)| size > *most);
-            if mapping.is_shared() && mapping.is_shmem() && is_larger {
-                let device = String::from_utf8_lossy(mapping.device);
-                largest = Some((size, format!("{device}:{}", mapping.inode)));
-            }
-            Ok(())
-        })
-    };
-    look("maps").or_else(|_| look("smaps")).ok()?;
+    let named = smaps::each_named(source, pid, &mut |mapping| {
+        let size = mapping.size();
+        let is_larger = largest.as_ref().is_none_or(|(most, _)| size > *most);
+        if mapping.is_shared() && mapping.is_shmem() && is_larger {
+            let device = String::from_utf8_lossy(mapping.device);
+            largest = Some((size, format!("{device}:{}", mapping.inode)));
+        }
+        Ok(())
+    });
+    named.ok()?;
     let (size, id) = largest?;
     Some(SharedMemory {
         id,

@@ -8,13 +8,13 @@ use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 use serde::{Deserialize, Serialize};
 
 use super::mapping::Mapping;
+use super::pagemap::PAGEMAP;
 use super::scan::each_region;
 use super::smaps;
 use crate::Source;
 use crate::syscall::Wanted;
 
 const SMAPS: &str = "/proc/self/smaps";
-const PAGEMAP: &str = "/proc/self/pagemap";
 
 /// What backs a range, and which account of the kernel says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
-use model::{Bytes, Unread};
+use model::{Bytes, Cause, Unread};
 
-use super::limits::{Deadline, Limits};
+use super::limits::Limits;
 use super::mapping::{Counted, Counts, Mapping};
 use super::smaps;
 use crate::Source;
@@ -56,25 +57,22 @@ pub fn large_share(range: Range<u64>) -> io::Result<f64> {
 struct Walk {
     path: String,
     pagemap: File,
-    deadline: Deadline,
+    began: Instant,
+    most: Duration,
     done: u64,
     all: u64,
 }
 
 impl Walk {
-    fn new(pid: u32, ranges: &[Range<u64>], deadline: Deadline) -> Result<Self, Unread> {
-        let all = ranges.iter().map(|range| range.end - range.start).sum();
-        Self::over(pid, all, deadline)
-    }
-
     /// Over so many bytes in all.
-    fn over(pid: u32, all: u64, deadline: Deadline) -> Result<Self, Unread> {
+    fn over(pid: u32, all: u64, limits: Limits) -> Result<Self, Unread> {
         let path = format!("/proc/{pid}/pagemap");
         let pagemap = File::open(&path).map_err(|error| Unread::of_io(path.as_str(), &error))?;
         Ok(Self {
             path,
             pagemap,
-            deadline,
+            began: Instant::now(),
+            most: limits.walk_max,
             done: 0,
             all,
         })
@@ -97,25 +95,25 @@ impl Walk {
     }
 
     fn step(&mut self, range: Range<u64>, wanted: Wanted, visit: impl FnMut(PageRegion)) -> Result<(), Unread> {
-        self.deadline.check(&self.path, self.done, self.all)?;
+        if self.began.elapsed() >= self.most {
+            let (most, done, all) = (self.most, Bytes(self.done), Bytes(self.all));
+            let why = format!("stopped after {most:?}: {done} of {all} of its address space was walked");
+            return Err(Unread::new(Cause::Timeout, self.path.as_str(), why));
+        }
         self.done += range.end - range.start;
         each_region(&self.pagemap, range, wanted, visit).map_err(|error| Unread::of_io(self.path.as_str(), &error))
     }
 }
 
 /// Bytes that a process of this machine maps by large entries: PMD-mapped THP and hugetlb together.
-pub(super) fn huge_bytes(pid: u32, deadline: Deadline) -> Result<u64, Unread> {
+pub(super) fn huge_bytes(pid: u32, limits: Limits) -> Result<u64, Unread> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     each_own(pid, |mapping| {
         ranges.push(mapping.range.clone());
         Ok(())
     })?;
-    let mut walk = Walk::new(pid, &ranges, deadline)?;
-    let mut huge = 0;
-    for step in steps(&ranges) {
-        walk.step(step, Wanted::Huge, |region| huge += region.len())?;
-    }
-    Ok(huge)
+    let large = large(pid, &ranges, limits)?;
+    Ok(large.iter().map(|range| range.end - range.start).sum())
 }
 
 /// The parts of `ranges` that a process of this machine maps by large entries, in the order of addresses; small gaps between
@@ -124,7 +122,8 @@ pub(super) fn huge_bytes(pid: u32, deadline: Deadline) -> Result<u64, Unread> {
 /// # Errors
 /// If the process cannot be looked at, or not within its time.
 pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Range<u64>>, Unread> {
-    let mut walk = Walk::new(pid, ranges, limits.deadline())?;
+    let all = ranges.iter().map(|range| range.end - range.start).sum();
+    let mut walk = Walk::over(pid, all, limits)?;
     let mut large = Vec::new();
     for step in steps(ranges) {
         walk.step(step, Wanted::Huge, |region| large.push(region.range()))?;
@@ -135,7 +134,7 @@ pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Rang
 /// Visits the mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.
 pub(super) fn each_mapping(
     pid: u32,
-    deadline: Deadline,
+    limits: Limits,
     mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
 ) -> Result<(), Unread> {
     let mut all = 0;
@@ -143,7 +142,7 @@ pub(super) fn each_mapping(
         all += mapping.size().0;
         Ok(())
     })?;
-    let mut walk = Walk::over(pid, all, deadline)?;
+    let mut walk = Walk::over(pid, all, limits)?;
     each_own(pid, |mapping| {
         let counts = walk.counts(&mapping.range)?;
         visit(&Mapping {
@@ -158,7 +157,7 @@ pub(super) fn each_mapping(
 
 /// The last half of the address space is the kernel's: the [vsyscall] page is no page of the process.
 fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>) -> Result<(), Unread> {
-    smaps::each_named(&Source::live(), &format!("/proc/{pid}/maps"), &mut |mapping| {
+    smaps::each_named(&Source::live(), pid, &mut |mapping| {
         if mapping.range.end <= 1 << 63 {
             visit(mapping)
         } else {

@@ -18,8 +18,10 @@ impl Counts {
             b"AnonHugePages" => &mut self.anon_huge,
             b"ShmemPmdMapped" => &mut self.shmem_pmd,
             b"FilePmdMapped" => &mut self.file_pmd,
-            b"Shared_Hugetlb" => &mut self.shared_hugetlb,
-            b"Private_Hugetlb" => &mut self.private_hugetlb,
+            b"Shared_Hugetlb" | b"Private_Hugetlb" => {
+                self.hugetlb = [self.hugetlb, line.kib(key, value)?].into_iter().sum();
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         *field = line.kib(key, value)?;
@@ -46,19 +48,22 @@ pub(crate) fn each(
 /// What is done with each mapping, whose texts are borrowed from the file.
 pub(super) type Visit<'a> = dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread> + 'a;
 
-/// Visits the mappings of a maps file, or of the headers in a smaps file: without counts.
-pub(crate) fn each_named(source: &Source, path: &str, visit: &mut Visit<'_>) -> Result<(), Unread> {
-    source.pieces(path, LARGEST_MAPS, whole_lines, |before, piece| {
-        headers(lines_after(path, before, piece), visit)
-    })
+/// Visits the mappings of a process without counts. A capture may have smaps where it has no maps.
+pub(crate) fn each_named(source: &Source, pid: u32, visit: &mut Visit<'_>) -> Result<(), Unread> {
+    let mut read = |name: &str, limit| {
+        let path = format!("/proc/{pid}/{name}");
+        source.pieces(&path, limit, whole_lines, |before, piece| {
+            headers(lines_after(&path, before, piece), visit)
+        })
+    };
+    match read("maps", LARGEST_MAPS) {
+        Err(why) if why.unread == Cause::Absent => read("smaps", LARGEST).map_err(|_| why),
+        read => read,
+    }
 }
 
-/// Visits the mappings of a whole maps file; `path` is only for the reasons.
-pub(crate) fn parse_named(path: &str, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), Unread> {
-    headers(lines(path, bytes), visit)
-}
-
-fn headers<'a>(lines: impl Iterator<Item = Line<'a>>, visit: &mut Visit<'_>) -> Result<(), Unread> {
+/// Visits the mappings in lines of such a file.
+pub(super) fn headers<'a>(lines: impl Iterator<Item = Line<'a>>, visit: &mut Visit<'_>) -> Result<(), Unread> {
     // `AnonHugePages:` begins like an address.
     let mut headers = lines.filter(|line| line.key_value().is_none());
     headers.try_for_each(|line| visit(&header(&line)?))
@@ -148,7 +153,6 @@ impl<'a> Draft<'a> {
     fn take(&mut self, line: &Line<'a>, key: &[u8], value: &'a [u8]) -> Result<(), Unread> {
         match key {
             b"KernelPageSize" => self.counted.kernel_page = Some(line.kib(key, value)?),
-            b"MMUPageSize" => self.counted.mmu_page = Some(line.kib(key, value)?),
             b"THPeligible" => self.counted.thp_eligible = Some(line.flag("THPeligible", value)?),
             b"VmFlags" => self.counted.flags = value.trim_ascii(),
             _ => {
@@ -171,10 +175,7 @@ impl<'a> Draft<'a> {
         if let Some(counted) = mapping.counted.as_mut().filter(|_| !self.hugetlb_seen) {
             let is_large = counted.kernel_page.is_some_and(|page| page > LARGEST_BASE_PAGE);
             if is_of_pool || counted.flags.is_empty() && is_large {
-                match mapping.perms.last() {
-                    Some(b's') => counted.counts.shared_hugetlb = size,
-                    _ => counted.counts.private_hugetlb = size,
-                }
+                counted.counts.hugetlb = size;
             }
         }
         mapping

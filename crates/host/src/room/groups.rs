@@ -5,7 +5,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::Source;
 use crate::groups::{self, Limit, NO_LIMIT};
 use crate::membership::{group_of, with_ancestors};
-use crate::snapshot::mount_table::unescape;
+use crate::snapshot::mounts::unescape;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const GROUPS: &str = "/proc/self/cgroup";

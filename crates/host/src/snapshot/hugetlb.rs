@@ -116,7 +116,7 @@ impl Pool {
 }
 
 /// Every pool, smallest pages first.
-pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
+pub(crate) fn read(source: &Source) -> Reading<Vec<Pool>> {
     source.list(POOLS).map(|names| {
         let sizes = sizes_in_names(&names).into_iter();
         sizes.map(|size| Pool::read(source, size)).collect()
@@ -136,7 +136,7 @@ pub(super) fn sizes_in_names(names: &[String]) -> Vec<Bytes> {
 }
 
 /// The size in a name such as `hugepages-2048kB`.
-pub(crate) fn size_in_name(name: &str) -> Option<Bytes> {
+pub fn size_in_name(name: &str) -> Option<Bytes> {
     let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
     kib.checked_mul(1024).map(Bytes)
 }

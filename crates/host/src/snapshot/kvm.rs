@@ -33,20 +33,22 @@ fn no_hpage() -> Reading<bool> {
     Reading::absent(HPAGE)
 }
 
-/// How a guest's addresses become the host's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mmu {
-    /// Two-dimensional walks in Intel hardware.
-    Ept,
-    /// Two-dimensional walks in AMD hardware.
-    Npt,
-    /// Shadow page tables on Intel hardware.
-    ShadowVmx,
-    /// Shadow page tables on AMD hardware.
-    ShadowSvm,
-    /// Shadow page tables without hardware support (PVM).
-    ShadowPvm,
+model::names! {
+    /// How a guest's addresses become the host's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Mmu, "a way to translate guest addresses" {
+        /// Two-dimensional walks in Intel hardware.
+        Ept = "ept",
+        /// Two-dimensional walks in AMD hardware.
+        Npt = "npt",
+        /// Shadow page tables on Intel hardware.
+        ShadowVmx = "shadow-vmx",
+        /// Shadow page tables on AMD hardware.
+        ShadowSvm = "shadow-svm",
+        /// Shadow page tables without hardware support (PVM).
+        ShadowPvm = "shadow-pvm",
+    }
 }
 
 /// The modules that can serve the device: name, parameter of two-dimensional paging, MMU with and without it.
@@ -62,14 +64,6 @@ impl Mmu {
         matches!(self, Self::Ept | Self::Npt)
     }
 }
-
-model::names!(Mmu, "a way to translate guest addresses", {
-    Ept => "ept",
-    Npt => "npt",
-    ShadowVmx => "shadow-vmx",
-    ShadowSvm => "shadow-svm",
-    ShadowPvm => "shadow-pvm",
-});
 
 impl Kvm {
     pub(super) fn read(source: &Source) -> Self {

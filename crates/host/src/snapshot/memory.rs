@@ -133,7 +133,27 @@ fn entry<T: Copy>(file: &str, lines: Reading<&BTreeMap<String, T>>, name: &str) 
 impl Meminfo {
     /// Reads a meminfo file, global or of one node.
     pub fn read(source: &Source, path: &str) -> Reading<Self> {
-        parsed(source, path, meminfo)
+        parsed(source, path, Self::parse)
+    }
+
+    /// Lines such as `MemTotal:  24684092 kB`, or `Node 0 MemTotal: 24684092 kB`; `path` is only for the reasons.
+    ///
+    /// # Errors
+    /// A line without a number.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Unread> {
+        let mut amounts = BTreeMap::new();
+        for (index, line) in text.lines().enumerate() {
+            let Some((name, amount)) = line.split_once(':') else {
+                continue;
+            };
+            let name = name.rsplit(' ').next().unwrap_or(name);
+            if let Some(number) = amount.trim().strip_suffix("kB") {
+                amounts.insert(name.to_owned(), parse::kib(path, index, name, number)?);
+            } else {
+                parse::value::<u64>(path, index, name, "a number", amount)?;
+            }
+        }
+        Ok(Self(amounts))
     }
 
     /// An amount by its name in the file.
@@ -163,23 +183,6 @@ type Parser<T> = fn(&str, &str) -> Result<T, Unread>;
 
 fn parsed<T>(source: &Source, path: &str, parser: Parser<T>) -> Reading<T> {
     source.text(path).and_then(|text| parser(path, &text))
-}
-
-/// Lines such as `MemTotal:  24684092 kB`, or `Node 0 MemTotal: 24684092 kB`.
-fn meminfo(path: &str, text: &str) -> Result<Meminfo, Unread> {
-    let mut amounts = BTreeMap::new();
-    for (index, line) in text.lines().enumerate() {
-        let Some((name, amount)) = line.split_once(':') else {
-            continue;
-        };
-        let name = name.rsplit(' ').next().unwrap_or(name);
-        if let Some(number) = amount.trim().strip_suffix("kB") {
-            amounts.insert(name.to_owned(), parse::kib(path, index, name, number)?);
-        } else {
-            parse::value::<u64>(path, index, name, "a number", amount)?;
-        }
-    }
-    Ok(Meminfo(amounts))
 }
 
 /// Lines such as `HugePages_Total:      16`.

@@ -5,10 +5,8 @@ pub mod cpu;
 pub mod features;
 pub mod hugetlb;
 pub mod kernel;
-pub mod ksm;
 pub mod kvm;
 pub mod memory;
-pub(crate) mod mount_table;
 pub mod mounts;
 pub mod numbers;
 pub mod sysctl;
@@ -29,7 +27,6 @@ pub use cpu::{Cache, CacheHolds, Cpu, Tlb, TlbArray, TlbHolds};
 pub use features::Feature;
 pub use hugetlb::{NodePool, Pool};
 pub use kernel::{Kernel, PREEMPT};
-pub use ksm::Ksm;
 pub use kvm::{Kvm, Mmu};
 pub use memory::{FreeBlocks, Meminfo, Memory, Pressure, Stall};
 pub use mounts::{Mount, MountTree};
@@ -51,8 +48,8 @@ pub struct Snapshot {
     pub pools: Reading<Vec<Pool>>,
     /// Transparent huge pages; absent if the kernel was built without them.
     pub thp: Reading<Thp>,
-    /// Same-page merging.
-    pub ksm: Reading<Ksm>,
+    /// Same-page merging (KSM), which splits huge pages to share base pages: its settings and counters by file name.
+    pub ksm: Reading<Numbers>,
     /// Kernel settings by their sysctl name.
     pub sysctls: Sysctls,
     /// hugetlbfs, and tmpfs that is mounted with `huge=`.
@@ -76,7 +73,7 @@ impl Snapshot {
             memory: Memory::read(source),
             pools: hugetlb::read(source),
             thp: Thp::read(source),
-            ksm: Ksm::read(source),
+            ksm: Numbers::of_directory(source, "/sys/kernel/mm/ksm"),
             sysctls: Sysctls::read(source),
             mounts: mounts::read(source),
             cgroup: Cgroup::read(source),

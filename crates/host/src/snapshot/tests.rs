@@ -187,11 +187,11 @@ fn directories_of_numbers_skip_choices_and_name_what_is_garbled() {
             .line(&format!("{ksm}/run"), "often"),
     );
     let ksm = machine.ksm.known().expect("KSM");
-    let names: Vec<&str> = ksm.numbers().iter().map(|(name, _)| name).collect();
+    let names: Vec<&str> = ksm.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["general_profit", "run"]);
-    assert_eq!(ksm.numbers().get("general_profit"), Reading::Known(-4096));
+    assert_eq!(ksm.get("general_profit"), Reading::Known(-4096));
     assert_eq!(
-        words(&ksm.runs()),
+        words(&ksm.get("run")),
         "garbled: /sys/kernel/mm/ksm/run:1: `often` is not a whole number"
     );
 }

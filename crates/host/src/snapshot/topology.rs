@@ -56,12 +56,8 @@ pub struct Node {
 impl Topology {
     pub(super) fn read(source: &Source) -> Self {
         let online: Reading<CpuList> = source.value(&format!("{CPUS}/online"), "a list of CPUs");
-        let numbers = online.known().map(|list| list.iter().collect::<Vec<_>>());
-        let cpus: Vec<LogicalCpu> = numbers
-            .iter()
-            .flatten()
-            .map(|&cpu| LogicalCpu::read(source, cpu))
-            .collect();
+        let numbers = online.known().into_iter().flat_map(CpuList::iter);
+        let cpus: Vec<LogicalCpu> = numbers.map(|cpu| LogicalCpu::read(source, cpu)).collect();
         Self {
             smt: smt(source, &cpus),
             nodes: node_numbers(source).map(|nodes| nodes.into_iter().map(|node| Node::read(source, node)).collect()),

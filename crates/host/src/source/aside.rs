@@ -2,7 +2,7 @@
 //! overlay, is left behind there: it holds up neither this process nor its end, which a thread would.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use model::{Cause, Unread};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,8 +25,6 @@ const LOST: Duration = Duration::from_millis(800);
 const SHORT: Duration = Duration::from_millis(2);
 /// Processes that may wait for an answer for good; with so many nothing more is tried.
 const MOST_LEFT: u32 = 16;
-/// Names and reasons, without the content.
-const LONGEST_HEAD: u32 = 1 << 20;
 
 /// What was asked is not known to be anything but this.
 pub(super) const NO_ANSWER: &str = "no answer";
@@ -51,6 +48,8 @@ pub(super) struct Head {
     pub(super) is_too_long: bool,
     /// The bytes in front of it.
     pub(super) before: u64,
+    /// Its own bytes.
+    pub(super) length: usize,
 }
 
 pub(super) type Answer = (Head, Vec<u8>);
@@ -118,14 +117,14 @@ impl Readers {
             )
         };
         let reader = self.reader.take().filter(|reader| reader.of == std::process::id());
-        let mut reader = reader.map_or_else(Reader::start::<Q>, Ok).map_err(failed)?;
+        let reader = reader.map_or_else(Reader::start::<Q>, Ok).map_err(failed)?;
         let began = Instant::now();
         match reader.ask(question, began + limit) {
             Ok(answer) => {
                 self.reader = Some(reader);
                 Ok(answer)
             }
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.lost += began.elapsed();
                 self.silent.extend(user);
                 self.leave(reader.pid);
@@ -152,63 +151,37 @@ impl Reader {
         let (line, other) = UnixStream::pair()?;
         let pid = syscall::fork(|| serve::<Q>(&other))?;
         STARTED.store(pid.as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
-        line.set_nonblocking(true)?;
         let of = std::process::id();
         Ok(Self { pid, line, of })
     }
 
-    fn ask(&mut self, question: &impl Question, until: Instant) -> io::Result<Answer> {
-        let text = serde_json::to_vec(question)?;
-        let mut message = (text.len() as u32).to_ne_bytes().to_vec();
-        message.extend(text);
-        let mut rest = &message[..];
-        while !rest.is_empty() {
-            match self.line.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::OUT, until)?,
-                Err(error) => return Err(error),
-            }
-        }
-        let mut sizes = [0; 12];
-        self.fill(&mut sizes, until)?;
-        let (head, content) = sizes.split_at(4);
-        let head = u32::from_ne_bytes(head.try_into().unwrap_or_default());
-        let content = u64::from_ne_bytes(content.try_into().unwrap_or_default());
-        let mut bytes = vec![0; head.min(LONGEST_HEAD) as usize];
-        self.fill(&mut bytes, until)?;
-        let head = serde_json::from_slice(&bytes)?;
-        let mut bytes = vec![0; content as usize];
-        self.fill(&mut bytes, until)?;
-        Ok((head, bytes))
+    /// The other process sends all of an answer at once: what does not come in time is `WouldBlock`.
+    fn ask(&self, question: &impl Question, until: Instant) -> io::Result<Answer> {
+        self.line.set_write_timeout(Some(left(until)))?;
+        (&self.line).write_all(&line(question)?)?;
+        let mut answer = BufReader::new(&self.line);
+        let mut head = String::new();
+        self.line.set_read_timeout(Some(left(until)))?;
+        answer.read_line(&mut head)?;
+        let head: Head = serde_json::from_str(&head)?;
+        let mut content = vec![0; head.length];
+        self.line.set_read_timeout(Some(left(until)))?;
+        answer.read_exact(&mut content)?;
+        Ok((head, content))
     }
+}
 
-    fn fill(&mut self, mut bytes: &mut [u8], until: Instant) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.line.read(bytes) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(read) => bytes = &mut bytes[read..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::IN, until)?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
+/// Questions and the heads of answers are one line each.
+fn line(what: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    Ok(line)
+}
 
-    fn wait(&self, what: PollFlags, until: Instant) -> io::Result<()> {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let timeout = Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&self.line, what)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
+/// The time until then; a timeout of zero is refused.
+fn left(until: Instant) -> Duration {
+    let left = until.saturating_duration_since(Instant::now());
+    left.max(Duration::from_micros(1))
 }
 
 /// The other process's life: it has this line and no other file, answers one question after the other, and ends with this process.
@@ -219,29 +192,17 @@ fn serve<Q: Question>(line: &UnixStream) {
     let Ok(line) = rustix::io::dup(syscall::only_file()) else {
         return;
     };
-    let mut line = File::from(line);
-    while let Some(question) = next::<Q>(&mut line) {
-        let (head, content) = question.answer();
-        let Ok(text) = serde_json::to_vec(&head) else { return };
-        let mut message = (text.len() as u32).to_ne_bytes().to_vec();
-        message.extend((content.len() as u64).to_ne_bytes());
-        message.extend(text);
-        if line
-            .write_all(&message)
-            .and_then(|()| line.write_all(&content))
-            .is_err()
-        {
+    let line = File::from(line);
+    for question in BufReader::new(&line).lines() {
+        let answered = question.and_then(|question| {
+            let (mut head, content) = serde_json::from_str::<Q>(&question)?.answer();
+            head.length = content.len();
+            (&line).write_all(&[self::line(&head)?, content].concat())
+        });
+        if answered.is_err() {
             return;
         }
     }
-}
-
-fn next<Q: Question>(line: &mut File) -> Option<Q> {
-    let mut size = [0; 4];
-    line.read_exact(&mut size).ok()?;
-    let mut text = vec![0; u32::from_ne_bytes(size) as usize];
-    line.read_exact(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
 }
 
 #[cfg(test)]

@@ -8,39 +8,29 @@ use std::path::{Path, PathBuf};
 use model::Bytes;
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::open::{self, Opened};
+use super::open;
 
 /// As many as an archive may have paths.
 const MOST_NAMES: usize = 1 << 20;
 /// Their bytes in all; the names of /proc on a machine with a million processes have 7 MiB.
 const LONGEST_NAMES: Bytes = Bytes::mib(64);
 
-/// An open root. Absolute links and `..` are resolved inside it, as in a chroot (`open::below`).
-#[derive(Debug)]
-pub(super) struct Directory {
-    root: OwnedFd,
+/// Opens a root. Absolute links and `..` are resolved inside it, as in a chroot (`open::below`).
+pub(super) fn root(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
 }
 
-impl Directory {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-        Ok(Self { root })
-    }
+/// The names in a directory below a root, in order.
+pub(super) fn list(root: &OwnedFd, path: &str) -> io::Result<Vec<String>> {
+    names_in(&open::below(root, path, OFlags::RDONLY | OFlags::DIRECTORY)?)
+}
 
-    pub(super) fn file(&self, path: &str) -> io::Result<Opened> {
-        open::file_below(&self.root, path)
-    }
-
-    pub(super) fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        names_in(&open::below(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY)?)
-    }
-
-    pub(super) fn target(&self, path: &str) -> io::Result<PathBuf> {
-        let fd = open::below(&self.root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
-        let target = rustix::fs::readlinkat(&fd, "", Vec::new())?;
-        Ok(PathBuf::from(String::from_utf8_lossy(target.as_bytes()).into_owned()))
-    }
+/// Where a link below a root points to.
+pub(super) fn target(root: &OwnedFd, path: &str) -> io::Result<PathBuf> {
+    let fd = open::below(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
+    let target = rustix::fs::readlinkat(&fd, "", Vec::new())?;
+    Ok(PathBuf::from(String::from_utf8_lossy(target.as_bytes()).into_owned()))
 }
 
 /// The names of an open directory, in order.

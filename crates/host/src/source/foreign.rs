@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::{self, Answer, Head};
 use super::directory::names_in;
-use super::error::unread;
 use super::hugetlb_files;
-use super::open::{End, plain_directory_below, plain_file_below};
+use super::open::{self, End, plain_directory_below, plain_file_below};
 use super::walk::Mounts;
 use crate::syscall::{Rights, Taken};
 
@@ -68,7 +67,7 @@ impl Foreign {
 
     fn ask(&self, part: Part) -> Result<Answer, Unread> {
         let place = self.place();
-        let user = self.user().map_err(|error| unread(&place, &error))?;
+        let user = self.user().map_err(|error| Unread::of_io(&place, &error))?;
         let (mut head, bytes) = aside::ask(&Question::Of(self.clone(), part), Some(user), &place)?;
         head.unread.take().map_or(Ok((head, bytes)), Err)
     }
@@ -85,7 +84,7 @@ impl Foreign {
 
     /// In the process that reads, which has its own rights again afterwards.
     fn answer(&self, part: Part) -> Result<Answer, Unread> {
-        let from_io = |error: io::Error| unread(&self.place(), &error);
+        let from_io = |error: io::Error| Unread::of_io(self.place(), &error);
         let directory = |at: &OwnedFd, name: &str| openat(at, name, DIRECTORY, Mode::empty());
         let process = openat(CWD, "/proc", DIRECTORY, Mode::empty())
             .and_then(|proc| directory(&proc, &self.pid))
@@ -150,12 +149,12 @@ impl Part {
         let mut head = Head::default();
         let bytes = match self {
             Self::Whole(limit) => {
-                let bytes = file()?.bytes(limit)?;
+                let bytes = open::whole(&file()?, limit)?;
                 head.is_too_long = bytes.is_none();
                 bytes.unwrap_or_default()
             }
             Self::End(limit) => {
-                let End { bytes, before } = file()?.end(limit)?;
+                let End { bytes, before } = open::end(&file()?, limit)?;
                 head.before = before;
                 bytes
             }

@@ -8,8 +8,7 @@ use model::Bytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, makedev, openat, openat2};
 use rustix::io::Errno;
 
-use super::interfaces::is_interface;
-use super::walk::{self, Mounts};
+use super::walk::{self, Mounts, is_interface};
 
 /// For every opening: a pipe does not wait for its other end, and no terminal becomes ours.
 const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -25,39 +24,32 @@ pub struct End {
     pub before: u64,
 }
 
-/// What a path led to.
-pub(super) enum Opened {
-    File(File),
-    /// `/dev/null`, which stands for an empty file wherever configuration is masked.
-    Nothing,
-}
-
 /// A file of the kernel, whose name is ours but for a process id. Links to what a process has open are not followed.
-pub(super) fn kernel_file(path: &str) -> io::Result<Opened> {
+pub(super) fn kernel_file(path: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | CAREFUL;
     let file = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
         Err(Errno::NOSYS | Errno::PERM) => openat(CWD, path, flags, Mode::empty())?,
         file => file?,
     };
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
-        FileType::RegularFile => Ok(Opened::File(File::from(file))),
+        FileType::RegularFile => Ok(File::from(file)),
         other => Err(not_regular(other)),
     }
 }
 
 /// A file of the machine's own configuration, in directories that belong to root.
-pub(super) fn own_file(path: &str) -> io::Result<Opened> {
+pub(super) fn own_file(path: &str) -> io::Result<File> {
     for_reading(&openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// A file below a root, out of which no link leads.
-pub(super) fn file_below(root: &OwnedFd, path: &str) -> io::Result<Opened> {
+pub(super) fn file_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     for_reading(&below(root, path, OFlags::PATH)?)
 }
 
 /// The same, where others chose the path, the file and what is mounted: interfaces of the kernel are refused, and file systems
 /// in user space are not entered.
-pub(super) fn plain_file_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<Opened> {
+pub(super) fn plain_file_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<File> {
     let found = walk::below(root, path, OFlags::PATH, &|step| mounts.may_enter(step))?;
     if is_interface(&found)? {
         return Err(io::Error::other("it is a file of the kernel, not of the process"));
@@ -85,15 +77,15 @@ pub(super) fn below(root: &OwnedFd, path: &str, flags: OFlags) -> io::Result<Own
 }
 
 /// Looked at before it is opened for reading: opening a pipe waits, and opening a device can do anything.
-fn for_reading(found: &OwnedFd) -> io::Result<Opened> {
+fn for_reading(found: &OwnedFd) -> io::Result<File> {
     let stat = fstat(found)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-            let file = openat(CWD, again, OFlags::RDONLY | CAREFUL, Mode::empty())?;
-            Ok(Opened::File(File::from(file)))
+            Ok(File::from(openat(CWD, again, OFlags::RDONLY | CAREFUL, Mode::empty())?))
         }
-        FileType::CharacterDevice if stat.st_rdev == makedev(1, 3) => Ok(Opened::Nothing),
+        // It stands for an empty file wherever configuration is masked.
+        FileType::CharacterDevice if stat.st_rdev == makedev(1, 3) => File::open("/dev/null"),
         other => Err(not_regular(other)),
     }
 }
@@ -109,37 +101,21 @@ fn not_regular(kind: FileType) -> io::Error {
     io::Error::other(format!("it is {what}, not a regular file"))
 }
 
-impl Opened {
-    /// What it holds, from the beginning.
-    pub(super) fn reader(self) -> Box<dyn Read + Send> {
-        match self {
-            Self::File(file) => Box::new(file),
-            Self::Nothing => Box::new(io::empty()),
-        }
-    }
+/// All of a file; `None` if it is longer than `limit`.
+pub(super) fn whole(file: &File, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::with_capacity(MOST_FILES.as_usize());
+    file.take(limit.0 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
+}
 
-    /// All of it; `None` if it is longer than `limit`.
-    pub(super) fn bytes(self, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
-        let mut bytes = Vec::new();
-        if let Self::File(file) = self {
-            bytes.reserve(MOST_FILES.as_usize());
-            file.take(limit.0 + 1).read_to_end(&mut bytes)?;
-        }
-        Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
-    }
-
-    /// Its end: the last `limit` bytes, or all of it.
-    pub(super) fn end(self, limit: Bytes) -> io::Result<End> {
-        let Self::File(mut file) = self else {
-            return Ok(End::default());
-        };
-        let before = file.metadata()?.len().saturating_sub(limit.0);
-        file.seek(SeekFrom::Start(before))?;
-        let mut bytes = Vec::new();
-        // It may grow during this.
-        file.take(limit.0).read_to_end(&mut bytes)?;
-        Ok(End { bytes, before })
-    }
+/// Its end: the last `limit` bytes, or all of it.
+pub(super) fn end(mut file: &File, limit: Bytes) -> io::Result<End> {
+    let before = file.metadata()?.len().saturating_sub(limit.0);
+    file.seek(SeekFrom::Start(before))?;
+    let mut bytes = Vec::new();
+    // It may grow during this.
+    file.take(limit.0).read_to_end(&mut bytes)?;
+    Ok(End { bytes, before })
 }
 
 #[cfg(test)]

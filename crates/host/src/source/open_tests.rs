@@ -25,7 +25,7 @@ fn root(path: &Path) -> OwnedFd {
 fn content(found: std::io::Result<OwnedFd>) -> Result<String, String> {
     let bytes = found
         .and_then(|found| super::for_reading(&found))
-        .and_then(|file| file.bytes(Bytes(64)));
+        .and_then(|file| super::whole(&file, Bytes(64)));
     let bytes = bytes.map_err(|error| error.to_string())?.ok_or("too long")?;
     Ok(String::from_utf8(bytes).expect("text"))
 }

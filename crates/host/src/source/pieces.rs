@@ -1,12 +1,12 @@
 //! Files that may be very long, such as smaps of a process with hundreds of thousands of mappings: read piece by piece.
 
+use std::fs::File;
 use std::io::{self, Cursor, Read};
 
 use model::{Bytes, Cause, Unread};
 
-use super::error::from_io;
 use super::patience::{self, Reader};
-use super::{Root, Source, open};
+use super::{Root, Source, from_io, open};
 
 /// How much is read before it is looked at.
 const PIECE: usize = 256 << 10;
@@ -69,7 +69,7 @@ impl Source {
                 next: Some(Next::At(path.to_owned())),
                 ready: Cursor::default(),
             })),
-            Root::Directory(root) => Ok(from_io(path, root.file(path))?.reader()),
+            Root::Directory(root) => Ok(Box::new(from_io(path, open::file_below(root, path))?)),
             Root::Tree(tree) => Ok(Box::new(tree.content(path)?)),
         }
     }
@@ -100,7 +100,7 @@ struct Patient {
 /// Where the next piece comes from.
 enum Next {
     At(String),
-    Of(Box<dyn Read + Send>),
+    Of(File),
 }
 
 thread_local! {
@@ -121,12 +121,12 @@ impl Read for Patient {
 }
 
 fn piece(next: Next) -> io::Result<(Next, Vec<u8>)> {
-    let mut file = match next {
-        Next::At(path) => open::kernel_file(&path)?.reader(),
+    let file = match next {
+        Next::At(path) => open::kernel_file(&path)?,
         Next::Of(file) => file,
     };
     let mut bytes = Vec::with_capacity(PIECE);
-    file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)?;
+    (&file).take(PIECE as u64).read_to_end(&mut bytes)?;
     Ok((Next::Of(file), bytes))
 }
 

@@ -68,12 +68,12 @@ pub(super) fn room(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
 pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let machine = snapshot.memory.get("MemAvailable").into_result();
     let machine = machine.context("how much memory can be had")?;
-    let room = host::room::own(&Source::live()).into_result();
-    let room = room.context("how much memory a limit leaves")?;
-    let available = room.within(machine);
+    let limit = host::room::own(&Source::live()).into_result();
+    let limit = limit.context("how much memory a limit leaves")?;
+    let limit = limit.filter(|limit| limit.left <= machine);
+    let available = limit.as_ref().map_or(machine, |limit| limit.left);
     if available < LEAST {
-        let least = room.least.filter(|least| least.left <= available);
-        let set_by = least.map_or_else(|| "MemAvailable".to_owned(), |least| least.set_by);
+        let set_by = limit.map_or_else(|| "MemAvailable".to_owned(), |limit| limit.set_by);
         bail!("{set_by} leaves {available} of memory, and the least that a measurement takes is {LEAST}");
     }
     Ok(available)
@@ -82,7 +82,7 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
 /// Says which limit decides how much memory is taken, if it is not the machine.
 fn note_limit(ui: &Ui) {
     let room = host::room::own(&Source::live());
-    if let Some(limit) = room.known().and_then(|room| room.least.as_ref()) {
+    if let Some(limit) = room.known().and_then(Option::as_ref) {
         ui.note(&format!("{} leaves {} of memory", limit.set_by, limit.left));
     }
 }

@@ -140,10 +140,9 @@ fn lease(writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Opti
     let _ = compare::guarded();
     match writer.lease_pool(page, pages) {
         Ok(lease) => {
-            let why = lease.shortfall().map(|short| {
-                let (obtained, asked) = (short.obtained, short.asked);
-                format!("only {obtained} of {asked} pages of {} were available", page.exact())
-            });
+            let (obtained, asked) = (lease.obtained, lease.asked);
+            let why = (obtained < asked)
+                .then(|| format!("only {obtained} of {asked} pages of {} were available", page.exact()));
             (Some(lease), why)
         }
         Err(error) => {

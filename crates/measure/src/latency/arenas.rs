@@ -106,8 +106,10 @@ impl Held {
     /// The frames of the first `bytes`, on base pages; none where the kernel hides them.
     pub(super) fn frames(&self, bytes: Bytes) -> Option<Vec<u64>> {
         let field = self.field.as_ref().ok().filter(|_| self.kind == PageKind::Base)?;
-        let start = field.rings.arena().address();
-        processes::own_frames(start, bytes.as_usize()).into_result().ok()
+        let start = field.rings.arena().address() as u64;
+        processes::frames_of(std::process::id(), start, bytes.0)
+            .into_result()
+            .ok()
     }
 }
 

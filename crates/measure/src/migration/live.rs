@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, Slot};
-use chase::thread::{current_cpu, involuntary_switches};
+use chase::thread::{current_cpu, involuntary_switches, only};
 use model::latency::{Access, Backed, Pattern};
 use model::{Bytes, NotMeasured};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -154,11 +154,6 @@ impl Field {
 }
 
 fn pin(cpu: u32) -> Result<(), Error> {
-    let refused = |source: std::io::Error| Error::Stay { cpu, source };
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(refused(std::io::ErrorKind::InvalidInput.into()));
-    }
-    let mut only = CpuSet::new();
-    only.set(cpu as usize);
-    sched_setaffinity(None, &only).map_err(|error| refused(error.into()))
+    let pinned = only(cpu).and_then(|only| Ok(sched_setaffinity(None, &only)?));
+    pinned.map_err(|source| Error::Stay { cpu, source })
 }

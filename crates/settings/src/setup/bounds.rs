@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::hugetlb::size_in_name;
 use model::Bytes;
 
 use super::access::Access;
@@ -109,10 +110,7 @@ fn setting(path: &str, value: &str, from: u64, usual: Bytes) -> (Pools, Option<u
 
 /// `hugepages-2048kB` in a path.
 fn size_of(path: &str) -> Option<Bytes> {
-    let parts = path
-        .split('/')
-        .find_map(|part| part.strip_prefix("hugepages-")?.strip_suffix("kB"));
-    Some(Bytes::kib(parts?.parse().ok()?))
+    path.split('/').find_map(size_in_name)
 }
 
 /// The pools that a file of settings, a unit or a command line asks for.

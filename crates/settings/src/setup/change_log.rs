@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use model::Unread;
 use model::plan::Plan;
-use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
@@ -16,9 +16,6 @@ use crate::line_file::{LineFile, each_record};
 use crate::place::{Place, State};
 use crate::reserve::Moved;
 use crate::state_dir::StateDir;
-
-/// A plan's files and those that they replace, each at most 1 MiB.
-const LARGEST: u64 = 64 << 20;
 
 /// The layout of the lines below.
 const FORMAT: u32 = 1;
@@ -286,7 +283,7 @@ fn check(head: &Head) -> Result<(), String> {
 
 /// Reads a journal as it is, beside a run that may be at work; `None` if it is gone, or has no whole line yet.
 pub(super) fn story(path: &Path) -> Result<Option<Story>, WriterError> {
-    let bytes = LineFile::read(path, LARGEST)?;
+    let bytes = LineFile::read(path)?;
     let story = bytes.map(|bytes| parse(&bytes, &path.display().to_string()));
     Ok(story.transpose()?.flatten())
 }
@@ -319,7 +316,7 @@ impl ChangeLog {
 
     /// Opens a journal; one that ended before its first line changed nothing and is removed. Call under the lock.
     pub(super) fn open(dir: &StateDir, path: &Path) -> Result<Option<Self>, WriterError> {
-        let (file, bytes) = LineFile::open(path, LARGEST)?;
+        let (file, bytes) = LineFile::open(path)?;
         match parse(&bytes, &path.display().to_string())? {
             Some(story) => Ok(Some(Self { file, story })),
             None => file.remove(dir).map(|()| None),
@@ -335,10 +332,7 @@ impl ChangeLog {
     /// Adds a line, and returns when it is on disk.
     pub(super) fn append(&mut self, record: Record) -> Result<(), WriterError> {
         self.file.add(&record)?;
-        self.story.enter(record).map_err(|why| {
-            let name = self.file.path().display().to_string();
-            WriterError::Unread(Unread::new(Cause::Garbled, name, why))
-        })
+        self.story.enter(record).map_err(|why| self.file.garbled(why))
     }
 
     /// Removes the journal, if nothing in it is left to undo.

@@ -21,9 +21,9 @@ pub enum SetupError {
     /// Two changes of the plan write to one place, so undoing could not distinguish them.
     #[error("the plan changes {0} twice: make it one change")]
     Twice(Place),
-    /// The machine is not as it was when the plan was made; nothing was changed.
-    #[error("the machine has changed since the plan was made: {} (nothing was changed; make a new plan)", list(.0))]
-    Drift(Vec<Drift>),
+    /// The machine is not as it was when the plan was made, as each of these says; nothing was changed.
+    #[error("the machine has changed since the plan was made: {} (nothing was changed; make a new plan)", .0.join("; "))]
+    Drift(Vec<String>),
     /// An earlier plan was neither applied to its end nor undone.
     #[error("the plan applied at {0} was interrupted: run `hugewise undo` first")]
     CutShort(String),
@@ -88,30 +88,6 @@ pub enum SetupError {
     },
 }
 
-/// A place that is not as the plan found it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Drift {
-    /// Something else stands there.
-    #[error("{place}: planned over `{planned}`, found `{found}`{}", if *.already { ", which is the planned value" } else { "" })]
-    Differs {
-        place: String,
-        planned: String,
-        found: String,
-        /// Is it what the plan wants?
-        already: bool,
-    },
-    /// The plan was made without knowing the previous value.
-    #[error("{place}: it was not read when the plan was made ({why}), so it could not be put back")]
-    NotPlanned {
-        place: String,
-        /// Why it was not read.
-        why: Unread,
-    },
-    /// It cannot be read now.
-    #[error("{place}: {why}")]
-    Unread { place: String, why: String },
-}
-
 impl SetupError {
     /// Was this user not allowed to?
     pub fn is_denied(&self) -> bool {
@@ -144,10 +120,6 @@ impl From<Unread> for SetupError {
     fn from(unread: Unread) -> Self {
         Self::Writer(unread.into())
     }
-}
-
-fn list(drifts: &[Drift]) -> String {
-    drifts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn advice(source: &io::Error) -> &'static str {

@@ -44,7 +44,7 @@ use access::Access;
 use change_log::{ChangeLog, Record, Story};
 use survey::told;
 
-pub use error::{Drift, SetupError};
+pub use error::SetupError;
 pub use undo::Which;
 pub use verify::{Programs, users};
 

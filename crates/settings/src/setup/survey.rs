@@ -6,7 +6,7 @@ use model::Reading;
 use model::plan::{Change, Plan, Sum, Value};
 
 use super::access::Access;
-use super::error::{Drift, SetupError};
+use super::error::SetupError;
 use crate::place::{Place, State, wanted};
 
 /// One change of a plan that this host can make.
@@ -41,15 +41,12 @@ pub(super) fn survey<'a>(access: &Access<'_>, plan: &'a Plan) -> Result<Vec<(&'a
 }
 
 /// The drift of one place is no error of the whole: all of it is named.
-type Surveyed = Result<Task, Drift>;
+type Surveyed = Result<Task, String>;
 
 fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) -> Result<Surveyed, SetupError> {
     let from = match access.look(&place) {
         Ok(from) => from,
-        Err(error) => {
-            let (place, why) = (place.to_string(), error.to_string());
-            return Ok(Err(Drift::Unread { place, why }));
-        }
+        Err(error) => return Ok(Err(format!("{place}: {error}"))),
     };
     let mut to = wanted(&change.target, &change.after, &from);
     if let (Value::Edit(_), State::File(file)) = (&change.after, &from)
@@ -63,21 +60,19 @@ fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) ->
             Err(differs(&place, Value::Sum(Sum::of(planned)).to_string(), &from, &to))
         }
         Reading::Known(planned) => Err(differs(&place, planned.to_string(), &from, &to)),
-        Reading::Unread(why) => Err(Drift::NotPlanned {
-            place: place.to_string(),
-            why: why.clone(),
-        }),
+        Reading::Unread(why) => Err(format!(
+            "{place}: it was not read when the plan was made ({why}), so it could not be put back"
+        )),
     })
 }
 
 /// The drift at a place where something else was expected.
-pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State) -> Drift {
-    Drift::Differs {
-        place: place.to_string(),
-        planned,
-        found: told(found),
-        already: found.is(to),
-    }
+pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State) -> String {
+    let already = match found.is(to) {
+        true => ", which is the planned value",
+        false => "",
+    };
+    format!("{place}: planned over `{planned}`, found `{}`{already}", told(found))
 }
 
 /// A file by its checksum: its content may hold secrets, and messages end in logs.

@@ -5,7 +5,6 @@ use model::plan::{Plan, Value};
 use model::setup::{End, PlanState, Program, RevertOutcome, StepOutcome, Verdict};
 use model::{Bytes, PageKind, Reading};
 
-use super::error::Drift;
 use super::scene::{
     DROP_IN, LIMITS_D, M2, OVERCOMMIT, SYSCTL_D, Scene, THP, file, how, nobody, only, plan, pool, setting, text,
 };
@@ -22,7 +21,7 @@ fn drifts(error: SetupError) -> Vec<String> {
     let SetupError::Drift(drifts) = error else {
         panic!("{error}")
     };
-    drifts.iter().map(Drift::to_string).collect()
+    drifts
 }
 
 #[test]

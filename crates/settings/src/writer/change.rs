@@ -13,13 +13,6 @@ const DRIFTS: u32 = 10;
 
 // All of this is called with the lock held.
 impl Inner {
-    /// What all runs together hold of a setting.
-    pub(super) fn held(&self, own: &Journal, setting: PoolSetting) -> Result<u64, WriterError> {
-        let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
-        let pages = others.map(|path| Journal::ledger(&path).share(setting).pages);
-        Ok(pages.fold(own.ledger.share(setting).pages, u64::saturating_add))
-    }
-
     /// Takes a share out of a setting again: subtracts what we added, whatever the value has become.
     ///
     /// Others set these values too: another hugewise, a script that adds and later subtracts its own, an administrator who
@@ -46,7 +39,7 @@ impl Inner {
         }
         if now < pages {
             journal.append(&gone)?;
-            return Ok(Outcome::Overwritten { share: pages, now });
+            return Ok(Outcome::Replaced { now: now.to_string() });
         }
         let (from, to) = self.change(journal, setting, base, |now| Ok(now.saturating_sub(pages)))?;
         let (from, to) = (from.to_string(), to.to_string());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Inner;
 use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
-use crate::journal::{Journal, Record, Run};
+use crate::journal::{Journal, Ledger, Record, Run};
 use crate::owner::{Life, Owner};
 use crate::pool_setting::PoolSetting;
 
@@ -46,11 +46,12 @@ impl Inner {
         }
         // First every unfinished write, by the values as they were left; only then may values change.
         for run in &mut ended {
-            let pools = run.journal.ledger.settings();
+            let pools = run.journal.ledger.pools.keys().copied().collect();
             self.for_each(pools, run, &mut told, Self::decide);
         }
         for run in &mut ended {
-            let (pools, switches) = (run.journal.ledger.settings(), run.journal.ledger.switches());
+            let Ledger { pools, switches } = &run.journal.ledger;
+            let (pools, switches) = (pools.keys().copied().collect(), switches.keys().copied().collect());
             self.for_each(pools, run, &mut told, Self::take_all_out);
             self.for_each(switches, run, &mut told, |inner, journal, switch| {
                 inner.put_back(journal, switch).map(Some)

@@ -15,7 +15,7 @@ impl Writer {
     /// Free pages of the pool without a reservation count first. For the rest the kernel is allowed to add surplus pages
     /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
     /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
-    /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
+    /// node), and what was really obtained is counted.
     ///
     /// Two runs at the same moment may both count on the same free pages; then the later mapping fails, as it would
     /// against any other program.
@@ -95,7 +95,7 @@ impl Inner {
         aim: impl Fn(u64) -> Result<u64, Unread>,
     ) -> Result<(), WriterError> {
         // The value without hugewise: how we know it again if someone puts it back before we do.
-        let base = setting.read(&*self.sink)?.saturating_sub(self.held(own, setting)?);
+        let base = setting.read(&*self.sink)?.saturating_sub(self.on_loan(setting)?.pages);
         let (from, to) = self.change(own, setting, base, aim)?;
         if to > from {
             let pages = to - from;

@@ -1,6 +1,7 @@
 //! The pages that runs hold as leases now, for commands that read the machine at the same time.
 
 use crate::error::WriterError;
+use crate::journal::Share;
 use crate::pool_setting::PoolSetting;
 use crate::writer::Writer;
 
@@ -20,15 +21,12 @@ impl Writer {
     /// # Errors
     /// When the state directory cannot be trusted or listed.
     pub fn loans(&self) -> Result<Vec<Loan>, WriterError> {
-        let ledgers = self.inner.ledgers()?;
-        let loans = ledgers.iter().flat_map(|ledger| {
-            let loan = |setting| Loan {
-                path: PoolSetting::path(setting),
-                pages: ledger.share(setting).pages,
-            };
-            ledger.settings().into_iter().map(loan)
-        });
-        Ok(loans.filter(|loan| loan.pages > 0).collect())
+        let shares = self.inner.shares()?.into_iter();
+        let loan = |(setting, Share { pages, .. }): (PoolSetting, Share)| Loan {
+            path: setting.path(),
+            pages,
+        };
+        Ok(shares.map(loan).collect())
     }
 }
 

@@ -81,7 +81,8 @@ impl Inner {
     pub(super) fn put_back(&self, journal: &mut Journal, switch: ThpSwitch) -> Result<Outcome, WriterError> {
         let path = switch.path();
         let unknown = || Unread::new(Cause::Garbled, path.clone(), "it is not in the journal");
-        let Turn { before, after, reserve } = journal.ledger.turned(switch).ok_or_else(unknown)?;
+        let turned = journal.ledger.switches.get(&switch).copied();
+        let Turn { before, after, reserve } = turned.ok_or_else(unknown)?;
         let (now, kept) = (switch.read(&*self.sink)?, reserve::now(&*self.sink));
         let outcome = if now == before {
             Outcome::AlreadyBack { now: now.to_string() }

@@ -1,16 +1,61 @@
 //! Scenarios as TOML files; a mistake in one is named with its line and with what is expected.
 
 use model::Bytes;
+use serde::Deserialize;
 use toml::Spanned;
 
 use super::engine::SECOND;
 use super::scenario::{LONGEST, MOST_VMS, check_host, check_vm};
-use super::typed::{Typed, TypedHost, TypedKhugepaged, TypedKsm, TypedTranslation, TypedVm};
 use super::{Host, Khugepaged, Ksm, Pages, Policy, Scenario, Translation, Vm};
+use crate::tables::{Flag, Part, Whole, Word, tables};
 use translation::Mode;
 use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::toml_file::{FileError, Scale, TomlFile, numbered};
+
+tables! {
+    Typed {
+        seconds, step_ms, idle_tax, compressible, least_share: Part;
+        cold_minutes: Whole;
+        states: Word;
+        policies: Option<Vec<Spanned<String>>>;
+        host: Spanned<TypedHost>;
+        rates: Option<TypedRates>;
+        ksm: Option<TypedKsm>;
+        khugepaged: Option<TypedKhugepaged>;
+        translation: Option<Spanned<TypedTranslation>>;
+        vm: Vec<Spanned<TypedVm>>;
+    }
+    TypedHost {
+        memory: Spanned<String>;
+        used: Word;
+        large_pages: Flag;
+        fragmented: Part;
+    }
+    TypedRates {
+        scan_mb_s, rush_mb_s, swap_mb_s, balloon_mb_s, compact_mb_s: Part;
+    }
+    TypedKsm {
+        pages_to_scan, sleep_millisecs, max_page_sharing, page_ns: Whole;
+        use_zero_pages, split_frees_zeros: Flag;
+    }
+    TypedKhugepaged {
+        pages_to_scan, scan_sleep_millisecs, max_ptes_none, max_ptes_shared, max_ptes_swap: Whole;
+    }
+    TypedTranslation {
+        machine, mode, pattern, guest_page: Word;
+        other_cycles: Part;
+    }
+    TypedVm {
+        name: String;
+        memory: Spanned<String>;
+        count, shares, vcpus: Whole;
+        used, touch_mb_s, active, zero, common, volatile, clustered, rewritten_per_hour: Part;
+        content, salt: Option<String>;
+        large_pages: Flag;
+        pages, reservation: Word;
+    }
+}
 
 /// Accesses simulated for each page size and working set.
 const ACCESSES: u64 = 300_000;

@@ -1,12 +1,9 @@
 //! Linux's own settings for pages that are merged and collapsed.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::Ns;
 
 /// Same-page merging of Linux; names and usual values are the kernel's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ksm {
     /// Pages of each turn.
     pub pages_to_scan: u32,
@@ -48,7 +45,7 @@ impl Ksm {
 }
 
 /// khugepaged of Linux; names and usual values are the kernel's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Khugepaged {
     /// Pages of each turn; 0 turns it off.
     pub pages_to_scan: u32,

@@ -1,5 +1,7 @@
 //! Time lost to translation: what the simulation of translation says for each page size behind a working set.
 
+use std::collections::BTreeSet;
+
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +33,6 @@ pub enum Translation {
         /// Accesses simulated for each page size and working set.
         accesses: u64,
     },
-    /// The part of the time by backing (small, large, 1 GiB), for tests and for parts that are known.
-    Given([f64; 3]),
 }
 
 /// The part of the time that is lost to translation with a working set, by backing.
@@ -65,54 +65,41 @@ pub(super) fn working_set(vm: &Vm) -> Bytes {
 /// # Errors
 /// What the CPU cannot do.
 pub(super) fn costs(translation: &Translation, vms: &[Vm], seed: u64) -> Result<Vec<PatternCost>, String> {
-    let mut sets: Vec<Bytes> = vms.iter().map(working_set).collect();
-    sets.sort_unstable();
-    sets.dedup();
-    match translation {
-        Translation::None => Ok(Vec::new()),
-        Translation::Given(parts) => {
-            let [small, large, giant] = parts.map(Range::exactly);
-            let cost = |working_set: Bytes| PatternCost {
-                working_set,
-                small,
-                large,
-                giant,
-            };
-            Ok(sets.into_iter().map(cost).collect())
+    let Translation::Pattern {
+        machine,
+        mode,
+        pattern,
+        guest_page,
+        other_cycles,
+        accesses,
+    } = translation
+    else {
+        return Ok(Vec::new());
+    };
+    let sets: BTreeSet<Bytes> = vms.iter().map(working_set).collect();
+    let settings = settings(*mode, *guest_page, machine);
+    let study = Study {
+        machine: (**machine).clone(),
+        pattern: *pattern,
+        working_sets: sets.into_iter().collect(),
+        settings: settings.to_vec(),
+        baseline: settings[1],
+        accesses: *accesses,
+        warm_up: *accesses,
+        seed,
+    };
+    let cases = run(&study, &|_, _| {}).map_err(|error| error.to_string())?.cases;
+    let each = cases.chunks(settings.len()).zip(&study.working_sets);
+    let cost = |(cases, &working_set): (&[Case], &Bytes)| {
+        let [small, large, giant] = [0, 1, 2].map(|place| part(&cases[place], *other_cycles));
+        PatternCost {
+            working_set,
+            small,
+            large,
+            giant,
         }
-        Translation::Pattern {
-            machine,
-            mode,
-            pattern,
-            guest_page,
-            other_cycles,
-            accesses,
-        } => {
-            let settings = settings(*mode, *guest_page, machine);
-            let study = Study {
-                machine: (**machine).clone(),
-                pattern: *pattern,
-                working_sets: sets.clone(),
-                settings: settings.to_vec(),
-                baseline: settings[1],
-                accesses: *accesses,
-                warm_up: *accesses,
-                seed,
-            };
-            let cases = run(&study, &|_, _| {}).map_err(|error| error.to_string())?.cases;
-            let each = cases.chunks(settings.len()).zip(&sets);
-            let cost = |(cases, working_set): (&[Case], &Bytes)| {
-                let [small, large, giant] = [0, 1, 2].map(|place| part(&cases[place], *other_cycles));
-                PatternCost {
-                    working_set: *working_set,
-                    small,
-                    large,
-                    giant,
-                }
-            };
-            Ok(each.map(cost).collect())
-        }
-    }
+    };
+    Ok(each.map(cost).collect())
 }
 
 /// Base pages, huge pages, 1 GiB pages behind the guest; a CPU without the latter has huge pages in their place.

@@ -27,7 +27,6 @@ mod states;
 #[cfg(test)]
 mod tests;
 mod totals;
-mod typed;
 mod what_if;
 
 pub use kernel::{Khugepaged, Ksm};

@@ -239,12 +239,6 @@ impl Amounts {
         let all = large + self.small.0 + self.shared.0;
         (all > 0).then(|| large as f64 / all as f64)
     }
-
-    /// All guest memory.
-    pub fn total(self) -> Bytes {
-        let away = self.ballooned.0 + self.compressed.0 + self.swapped.0 + self.untouched.0;
-        Bytes(self.giant.0 + self.large.0 + self.small.0 + self.shared.0 + away)
-    }
 }
 
 fn sample(engine: &Engine<'_>, step: u64, lost: Range) -> Sample {

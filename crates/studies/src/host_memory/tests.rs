@@ -7,10 +7,13 @@ use super::region::{Backing, CLASSES, Class, Place};
 use super::scenario::WHOLE;
 use super::states::Level;
 use super::{
-    Content, Host, HostMemory, Khugepaged, Ksm, Outcome, PAGES, Pages, Policy, Rates, Scenario, States, Translation,
-    Vm, simulate,
+    Amounts, Content, Host, HostMemory, Khugepaged, Ksm, Outcome, PAGES, Pages, Policy, Rates, Scenario, States,
+    Translation, Vm, simulate,
 };
 use model::Bytes;
+use translation::Mode;
+use translation::machine::Machine;
+use translation::patterns::Pattern;
 
 fn host(memory: Bytes) -> Host {
     Host {
@@ -251,7 +254,22 @@ fn amounts_of_every_sample_are_all_guest_memory() {
     let scenario = for_seconds(900, host(Bytes::gib(2)), vms(4, Bytes::gib(1)), &Policy::ALL);
     for outcome in run(&scenario).outcomes {
         for sample in &outcome.samples {
-            assert_eq!(sample.amounts.total(), Bytes::gib(4), "{:?}", outcome.policy);
+            let Amounts {
+                giant,
+                large,
+                small,
+                shared,
+                ..
+            } = sample.amounts;
+            let Amounts {
+                ballooned,
+                compressed,
+                swapped,
+                untouched,
+                ..
+            } = sample.amounts;
+            let parts = [giant, large, small, shared, ballooned, compressed, swapped, untouched];
+            assert_eq!(parts.into_iter().sum::<Bytes>(), Bytes::gib(4), "{:?}", outcome.policy);
         }
         assert!((outcome.totals.levels.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
@@ -524,12 +542,26 @@ fn events_grow_with_machines_and_with_time_and_no_faster() {
 #[test]
 fn time_lost_is_that_of_the_pages_behind_active_memory() {
     let mut scenario = for_seconds(900, host(Bytes::gib(4)), vms(2, Bytes::gib(1)), &[Policy::NeverBreak]);
-    scenario.translation = Translation::Given([0.4, 0.1, 0.05]);
+    scenario.translation = Translation::Pattern {
+        machine: Box::new(Machine::by_id("xeon-8452y").expect("in the table")),
+        mode: Mode::Nested,
+        pattern: Pattern::Zipf,
+        guest_page: Bytes::mib(2),
+        other_cycles: 0.0,
+        accesses: 20_000,
+    };
     scenario.vms[1].large_pages = false;
-    let outcome = only(&scenario);
-    assert!((outcome.vms[0].lost.middle - 0.1).abs() < 1e-9 && (outcome.vms[1].lost.middle - 0.4).abs() < 1e-9);
+    let result = run(&scenario);
+    let (cost, outcome) = (&result.translation[0], &result.outcomes[0]);
+    let [large, small] = [cost.large.middle, cost.small.middle];
+    assert!(large < small, "{cost:?}");
+    let lost = [0, 1].map(|vm| outcome.vms[vm].lost.middle);
+    assert!(
+        (lost[0] - large).abs() < 1e-9 && (lost[1] - small).abs() < 1e-9,
+        "{lost:?} {cost:?}"
+    );
     let end = outcome.samples.last().expect("samples").lost.middle;
-    assert!((end - 0.25).abs() < 1e-9, "{end}");
+    assert!((end - (large + small) / 2.0).abs() < 1e-9, "{end}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::Ns;
 /// Parts of each power of two in a histogram.
 const PARTS_BITS: u32 = 3;
 const BUCKETS: usize = 48 << PARTS_BITS;
-/// The most entries of worlds times CPUs for which places are counted.
-const MOST_PLACES: usize = 1 << 23;
+/// So many worlds' places are counted.
+const MOST_PLACES: usize = 64;
 const MOST_SLICES: usize = 20_000;
 
 /// How long worlds waited, within an eighth of each wait.
@@ -91,7 +91,7 @@ pub(super) struct Stretch {
 pub(super) struct Accounts {
     /// By virtual machine; the console's are the last.
     pub(super) waits: Vec<Histogram>,
-    /// By world and CPU; empty if there are too many.
+    /// Of the first worlds, by world and CPU.
     places: Vec<Ns>,
     cpus: usize,
     chart: [Ns; 2],
@@ -100,10 +100,9 @@ pub(super) struct Accounts {
 
 impl Accounts {
     pub(super) fn new(vms: usize, worlds: usize, cpus: usize, chart: [Ns; 2]) -> Self {
-        let places = worlds * cpus;
         Self {
             waits: vec![Histogram::new(); vms + 1],
-            places: vec![0; if places <= MOST_PLACES { places } else { 0 }],
+            places: vec![0; worlds.min(MOST_PLACES) * cpus],
             cpus,
             chart: [chart[0], chart[0].saturating_add(chart[1])],
             slices: Vec::new(),
@@ -137,11 +136,9 @@ impl Accounts {
         });
     }
 
-    /// Time of a world by CPU.
-    pub(super) fn places(&self, world: usize) -> &[Ns] {
-        self.places
-            .get(world * self.cpus..(world + 1) * self.cpus)
-            .unwrap_or_default()
+    /// Time of the first worlds by CPU.
+    pub(super) fn places(&self) -> impl Iterator<Item = &[Ns]> {
+        self.places.chunks(self.cpus)
     }
 }
 

@@ -1,61 +1,39 @@
-//! What happens next: one time for each CPU and each world in a tree of minima, so that no entry is ever stale.
+//! What happens next: one time for each CPU and each world.
+
+use std::collections::BTreeSet;
 
 use super::Ns;
-
-/// Bits of a key that hold the slot; the others hold the time.
-const SLOT_BITS: u32 = 20;
-/// The longest simulated time: 44 bits of nanoseconds are more than 4.8 hours.
-pub(super) const LONGEST: Ns = (1 << 44) - 1;
-pub(super) const MOST: usize = 1 << SLOT_BITS;
-const NEVER: u64 = u64::MAX;
 
 /// Slots with times. Equal times come in the order of their slots.
 #[derive(Debug)]
 pub(super) struct Agenda {
-    /// A tree in an array: each node holds the smaller of its two children, the leaves are the slots.
-    keys: Vec<u64>,
-    leaves: usize,
+    times: Vec<Option<Ns>>,
+    order: BTreeSet<(Ns, usize)>,
 }
 
 impl Agenda {
     pub(super) fn new(slots: usize) -> Self {
-        let leaves = slots.next_power_of_two().max(2);
         Self {
-            keys: vec![NEVER; 2 * leaves],
-            leaves,
+            times: vec![None; slots],
+            order: BTreeSet::new(),
         }
     }
 
-    #[inline]
     pub(super) fn set(&mut self, slot: usize, at: Ns) {
-        self.put(slot, (at.min(LONGEST) << SLOT_BITS) | slot as u64);
+        self.clear(slot);
+        self.times[slot] = Some(at);
+        self.order.insert((at, slot));
     }
 
-    #[inline]
     pub(super) fn clear(&mut self, slot: usize) {
-        self.put(slot, NEVER);
+        if let Some(before) = self.times[slot].take() {
+            self.order.remove(&(before, slot));
+        }
     }
 
     /// The first slot and its time; none if no slot has one.
-    #[inline]
     pub(super) fn first(&self) -> Option<(Ns, usize)> {
-        let key = self.keys[1];
-        let slot = (key & (MOST as u64 - 1)) as usize;
-        (key != NEVER).then_some((key >> SLOT_BITS, slot))
-    }
-
-    #[inline]
-    fn put(&mut self, slot: usize, key: u64) {
-        let mut place = self.leaves + slot;
-        self.keys[place] = key;
-        while place > 1 {
-            let least = self.keys[place].min(self.keys[place ^ 1]);
-            place /= 2;
-            if self.keys[place] == least {
-                return;
-            }
-            self.keys[place] = least;
-        }
+        self.order.first().copied()
     }
 }
 

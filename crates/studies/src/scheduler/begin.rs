@@ -1,19 +1,19 @@
 //! How a simulation begins: worlds, homes, cores of their own, and the first wake-ups.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::accounts::Accounts;
 use super::agenda::Agenda;
 use super::chance::Chance;
-use super::engine::{Cpu, Engine, NEVER, Rules};
-use super::homes::Homes;
-use super::idle::Set;
+use super::engine::{Cpu, Engine, NEVER};
 use super::lanes::Lane;
+use super::place::put;
 use super::policy::Policy;
 use super::rates::Rates;
 use super::reserve::{Reservation, reservations};
 use super::scenario::{Demand, Load, Scenario};
-use super::topology::{Place, Topology};
+use super::topology::Topology;
 use super::world::{NONE, World};
 
 const CONSOLE_SHARES: u64 = 100_000;
@@ -32,36 +32,27 @@ fn idle_cpu() -> Cpu {
     }
 }
 
-impl Engine {
+impl<'a> Engine<'a> {
     /// # Errors
     /// As [`Scenario::check`].
-    pub(super) fn new(scenario: &Scenario) -> Result<Self, String> {
+    pub(super) fn new(scenario: &'a Scenario) -> Result<Self, String> {
         let topology = scenario.check()?;
-        let (cpus, places) = (topology.cpus(), Place::all(topology));
+        let cpus = topology.cpus();
         let (worlds, machines) = worlds(scenario);
         let console = scenario.console.map(|_| worlds.len() as u32 - 1);
-        let rules = Rules {
-            policy: scenario.policy,
-            topology,
-            quantum: scenario.quantum_ns,
-            skew_limit: scenario.skew_limit_ns,
-            warm_up: scenario.costs.warm_up_ns,
-            displaced: scenario.costs.displaced_ns,
-            sibling_chance: scenario.sibling_chance,
-            console,
-        };
         let mut engine = Self {
+            scenario,
+            topology,
             now: 0,
             events: 0,
             agenda: Agenda::new(cpus as usize + worlds.len() + 1),
             lanes: vec![Lane::default(); (cpus + topology.nodes) as usize],
-            idle: Set::new(cpus),
-            whole: Set::new(cpus),
+            idle: BTreeSet::new(),
+            whole: BTreeSet::new(),
             cpus: (0..cpus).map(|_| idle_cpu()).collect(),
-            places,
-            homes: Homes::new(scenario),
+            placed: vec![0; scenario.topology.nodes as usize],
+            wanted_before: vec![0; scenario.vms.len()],
             rates: Rates::new(&scenario.costs, topology),
-            rules,
             accounts: Accounts::new(scenario.vms.len(), worlds.len(), cpus as usize, scenario.chart_ns),
             waiting: 0,
             uneven_until: 0,
@@ -69,13 +60,14 @@ impl Engine {
             resumed: Vec::new(),
             reservations: Vec::new(),
             worlds,
+            console,
             machines,
         };
         let granted = match scenario.policy {
             Policy::LatencySensitive => reservations(scenario, topology),
             _ => Vec::new(),
         };
-        engine.settle_in(scenario, &granted);
+        engine.settle_in(&granted);
         engine.reservations = granted.into_iter().map(|(_, reservation)| reservation).collect();
         Ok(engine)
     }
@@ -91,12 +83,12 @@ impl Engine {
     }
 
     /// Gives every world its queue and the node of its memory.
-    fn settle_in(&mut self, scenario: &Scenario, granted: &[(usize, Reservation)]) {
-        let topology = self.rules.topology;
+    fn settle_in(&mut self, granted: &[(usize, Reservation)]) {
+        let (scenario, topology) = (self.scenario, self.topology);
         // By their first CPU, last ones first: the console is on the first.
         let cores = (0..topology.cores()).rev().map(|core| core * topology.threads_per_core);
         let mut free: Vec<u32> = cores.collect();
-        if let Some(console) = self.rules.console {
+        if let Some(console) = self.console {
             self.worlds[console as usize].lane = 0;
         }
         for (vm, reservation) in granted {
@@ -106,8 +98,8 @@ impl Engine {
         }
         for cpu in 0..self.cpus.len() as u32 {
             let is_open = self.cpus[cpu as usize].is_open;
-            self.idle.set(cpu, is_open);
-            self.whole.set(self.places[cpu as usize].core().start, is_open);
+            put(&mut self.idle, cpu, is_open);
+            put(&mut self.whole, topology.core_around(cpu).start, is_open);
         }
         let mut next_cpu = spread(topology);
         for (place, vm) in scenario.vms.iter().enumerate() {
@@ -117,7 +109,7 @@ impl Engine {
                 policy if policy.has_home_nodes() => {
                     let node = vm.node.unwrap_or_else(|| self.emptiest_node(vm.vcpus));
                     self.move_home(place, node);
-                    self.homes.placed[node as usize] += vm.vcpus;
+                    self.placed[node as usize] += vm.vcpus;
                 }
                 _ => {
                     for (vcpu, world) in self.machines[place].clone().enumerate() {
@@ -128,7 +120,7 @@ impl Engine {
             }
             let lane = self.worlds[self.machines[place].start as usize].lane;
             let node = lane.checked_sub(self.cpus.len() as u32);
-            let node = node.unwrap_or_else(|| self.places[lane as usize].node_number);
+            let node = node.unwrap_or_else(|| topology.node(lane));
             for world in self.machines[place].clone() {
                 self.worlds[world as usize].memory = node;
             }
@@ -137,7 +129,7 @@ impl Engine {
 
     /// Cores of its own for a machine, of those that belong to none: of one node if it fits.
     fn own_cores(&mut self, vm: usize, free: &mut Vec<u32>) {
-        let (topology, count) = (self.rules.topology, self.machines[vm].len());
+        let (topology, count) = (self.topology, self.machines[vm].len());
         let on = |node: u32| -> Vec<u32> {
             let cores = free.iter().copied();
             cores.filter(|cpu| topology.node(*cpu) == node).collect()
@@ -149,7 +141,7 @@ impl Engine {
         free.retain(|cpu| !taken.contains(cpu));
         for (world, core) in self.machines[vm].clone().zip(taken) {
             self.worlds[world as usize].lane = core;
-            for cpu in self.places[core as usize].core() {
+            for cpu in topology.core_around(core) {
                 self.cpus[cpu as usize].is_open = false;
             }
         }

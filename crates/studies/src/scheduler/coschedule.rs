@@ -4,10 +4,10 @@ use super::Ns;
 use super::engine::{Engine, NEVER};
 use super::world::State;
 
-impl Engine {
+impl Engine<'_> {
     /// How far a world is ahead of those of its machine that wait for a CPU; none if none waits, or if it does not matter.
     fn ahead(&self, id: u32) -> Option<(Ns, Ns)> {
-        let limit = self.rules.skew_limit?;
+        let limit = self.scenario.skew_limit_ns?;
         let world = &self.worlds[id as usize];
         let machine = self.machines[world.vm as usize].clone();
         if machine.len() < 2 {
@@ -23,7 +23,7 @@ impl Engine {
     /// A world begins to wait: running ones of its machine are looked at once they may be too far ahead.
     pub(super) fn watch_skew(&mut self, id: u32) {
         let machine = self.machines[self.worlds[id as usize].vm as usize].clone();
-        if self.rules.skew_limit.is_none() || machine.len() < 2 {
+        if self.scenario.skew_limit_ns.is_none() || machine.len() < 2 {
             return;
         }
         for other in machine {
@@ -66,7 +66,7 @@ impl Engine {
             let stopped = stopped.filter(|other| self.worlds[*other as usize].state == State::Costopped);
             self.resumed.extend(stopped);
         }
-        if self.rules.skew_limit.is_some() && self.machines[vm].len() > 1 {
+        if self.scenario.skew_limit_ns.is_some() && self.machines[vm].len() > 1 {
             let cpu = self.worlds[id as usize].cpu;
             self.watch(cpu, id);
             if self.cpus[cpu as usize].check != NEVER {

@@ -2,23 +2,25 @@
 
 use super::Ns;
 use super::engine::{Engine, NEVER};
+use super::place::put;
 use super::world::{NONE, State};
 
-impl Engine {
+impl Engine<'_> {
     /// A world begins to run on a CPU that is idle, or whose world has left.
     pub(super) fn start(&mut self, cpu: u32, id: u32) {
         self.cut(cpu);
-        let now = self.now;
+        let (now, scenario) = (self.now, self.scenario);
+        let (costs, quantum) = (&scenario.costs, scenario.quantum_ns);
         let world = &mut self.worlds[id as usize];
         self.accounts.waited(world.vm, now - world.since);
         world.enter(State::Running, now);
         if world.cpu != cpu && world.cpu != NONE {
-            let kind = self.places[world.cpu as usize].kind(cpu) as usize;
+            let kind = self.topology.kind(world.cpu, cpu) as usize;
             world.totals.moves[kind] += 1;
-            world.cold = world.cold.max(self.rules.warm_up[kind]);
-        } else if world.cpu == cpu && self.rules.displaced > 0 {
-            let others = (self.cpus[cpu as usize].busy - world.left_at).min(self.rules.quantum);
-            let part = u128::from(self.rules.displaced) * u128::from(others) / u128::from(self.rules.quantum.max(1));
+            world.cold = world.cold.max(costs.warm_up_ns[kind]);
+        } else if world.cpu == cpu && costs.displaced_ns > 0 {
+            let others = (self.cpus[cpu as usize].busy - world.left_at).min(quantum);
+            let part = u128::from(costs.displaced_ns) * u128::from(others) / u128::from(quantum);
             world.cold = world.cold.max(part as Ns);
         }
         world.cpu = cpu;
@@ -29,7 +31,7 @@ impl Engine {
         let there = &mut self.cpus[cpu as usize];
         let was_idle = there.world == NONE;
         (there.world, there.since, there.began) = (id, now, now);
-        (there.quantum_end, there.check) = (now + self.rules.quantum, NEVER);
+        (there.quantum_end, there.check) = (now + quantum, NEVER);
         if was_idle {
             self.turn_idle(cpu, false);
         }
@@ -40,7 +42,7 @@ impl Engine {
     /// Sets how fast a CPU works now, and when it is next looked at.
     pub(super) fn refresh(&mut self, cpu: u32) {
         let there = &self.cpus[cpu as usize];
-        let node = self.places[cpu as usize].node_number;
+        let node = self.topology.node(cpu);
         let is_remote = self.worlds[there.world as usize].memory != node;
         let rate = self.rates.of(node, is_remote, there.busy_siblings);
         self.cpus[cpu as usize].rate = rate;
@@ -80,11 +82,11 @@ impl Engine {
 
     /// A CPU becomes idle or busy: its siblings are slower or faster now.
     pub(super) fn turn_idle(&mut self, cpu: u32, is_idle: bool) {
-        let core = self.places[cpu as usize].core();
+        let core = self.topology.core_around(cpu);
         let there = &self.cpus[cpu as usize];
         if there.is_open {
-            self.idle.set(cpu, is_idle);
-            self.whole.set(core.start, is_idle && there.busy_siblings == 0);
+            put(&mut self.idle, cpu, is_idle);
+            put(&mut self.whole, core.start, is_idle && there.busy_siblings == 0);
         }
         let sees = self.rates.see_siblings();
         for sibling in core.filter(|sibling| *sibling != cpu) {

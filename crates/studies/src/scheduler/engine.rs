@@ -1,17 +1,17 @@
 //! The events: bursts and quanta end, worlds wake up, and CPUs take the next world.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Ns;
 use super::accounts::Accounts;
 use super::agenda::Agenda;
-use super::homes::Homes;
-use super::idle::Set;
 use super::lanes::Lane;
 use super::policy::Policy;
 use super::rates::Rates;
 use super::reserve::Reservation;
-use super::topology::{Place, Topology};
+use super::scenario::Scenario;
+use super::topology::Topology;
 use super::world::{NONE, State, World};
 
 /// Later than anything.
@@ -39,36 +39,28 @@ pub(super) struct Cpu {
     pub(super) busy: Ns,
 }
 
-/// What does not change.
 #[derive(Debug)]
-pub(super) struct Rules {
-    pub(super) policy: Policy,
+pub(super) struct Engine<'a> {
+    pub(super) scenario: &'a Scenario,
+    /// What the policy uses of the host.
     pub(super) topology: Topology,
-    pub(super) quantum: Ns,
-    pub(super) skew_limit: Option<Ns>,
-    pub(super) warm_up: [Ns; 4],
-    pub(super) displaced: Ns,
-    pub(super) sibling_chance: u32,
-    pub(super) console: Option<u32>,
-}
-
-#[derive(Debug)]
-pub(super) struct Engine {
     pub(super) now: Ns,
     pub(super) events: u64,
     pub(super) agenda: Agenda,
     pub(super) lanes: Vec<Lane>,
-    pub(super) idle: Set,
+    pub(super) idle: BTreeSet<u32>,
     /// By their first CPU: cores of which all is idle.
-    pub(super) whole: Set,
+    pub(super) whole: BTreeSet<u32>,
     pub(super) cpus: Vec<Cpu>,
-    pub(super) places: Vec<Place>,
     pub(super) worlds: Vec<World>,
+    pub(super) console: Option<u32>,
     /// By virtual machine; the console's is the last.
     pub(super) machines: Vec<Range<u32>>,
-    pub(super) homes: Homes,
+    /// Virtual CPUs placed, by node.
+    pub(super) placed: Vec<u32>,
+    /// By virtual machine: time it ran or waited until the last look.
+    pub(super) wanted_before: Vec<Ns>,
     pub(super) rates: Rates,
-    pub(super) rules: Rules,
     pub(super) accounts: Accounts,
     /// Worlds that wait in queues.
     pub(super) waiting: usize,
@@ -81,7 +73,7 @@ pub(super) struct Engine {
     pub(super) reservations: Vec<Reservation>,
 }
 
-impl Engine {
+impl Engine<'_> {
     pub(super) fn run(&mut self, until: Ns) {
         let (cpus, worlds) = (self.cpus.len(), self.worlds.len());
         self.begin();
@@ -147,9 +139,9 @@ impl Engine {
     /// A quantum is over: the world that is due has its turn.
     fn turn(&mut self, cpu: u32) {
         let (place, now) = (cpu as usize, self.now);
-        self.cpus[place].quantum_end = now + self.rules.quantum;
+        self.cpus[place].quantum_end = now + self.scenario.quantum_ns;
         let id = self.cpus[place].world;
-        if Some(id) == self.rules.console {
+        if Some(id) == self.console {
             return self.arm(cpu);
         }
         let world = &self.worlds[id as usize];
@@ -183,7 +175,7 @@ impl Engine {
 
     /// The queue of a CPU's node.
     pub(super) fn shared_lane(&self, cpu: u32) -> usize {
-        self.cpus.len() + self.places[cpu as usize].node_number as usize
+        self.cpus.len() + self.topology.node(cpu) as usize
     }
 
     /// Finds a CPU for a world that is ready, or lets it wait.
@@ -204,10 +196,10 @@ impl Engine {
         let cpu = if is_own { world.lane } else { world.cpu };
         let there = self.cpus.get(cpu as usize)?;
         let running = self.worlds.get(there.world as usize)?;
-        if Some(there.world) == self.rules.console || !there.is_open && !is_own {
+        if Some(there.world) == self.console || !there.is_open && !is_own {
             return None;
         }
-        if Some(id) == self.rules.console {
+        if Some(id) == self.console {
             return Some(cpu);
         }
         let at = running.vtime + running.virtual_time(self.now - there.since);
@@ -255,7 +247,7 @@ impl Engine {
         let taken = match self.lanes[cpu as usize].pop(0, |_| false) {
             Some(world) => Some(world),
             None if !self.cpus[cpu as usize].is_open => None,
-            None => match self.rules.policy {
+            None => match self.scenario.policy {
                 Policy::LinuxLike => return self.steal(cpu),
                 Policy::Pinned => None,
                 _ => self.lanes[shared].pop(AFFINITY, |world| worlds[world as usize].cpu == cpu),

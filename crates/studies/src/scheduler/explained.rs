@@ -5,28 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::Policy;
 
-/// Why runs differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Explanation {
-    /// They do not: CPU time alone counts.
-    NoCosts,
-    /// Moves between siblings are expensive.
-    SiblingMoves,
-    /// Node 1 is slow.
-    SlowNode,
-    /// Node 1 is slow, moves and busy siblings have their usual costs.
-    SlowNodeAndUsualCosts,
-}
-
-impl Explanation {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::NoCosts,
-        Self::SiblingMoves,
-        Self::SlowNode,
-        Self::SlowNodeAndUsualCosts,
-    ];
+model::names! {
+    /// Why runs differ.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Explanation {
+        /// They do not: CPU time alone counts.
+        NoCosts = "no-costs",
+        /// Moves between siblings are expensive.
+        SiblingMoves = "sibling-moves",
+        /// Node 1 is slow.
+        SlowNode = "slow-node",
+        /// Node 1 is slow, moves and busy siblings have their usual costs.
+        SlowNodeAndUsualCosts = "slow-node-and-usual-costs",
+    }
 }
 
 /// What was fitted.

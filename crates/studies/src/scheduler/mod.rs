@@ -15,8 +15,6 @@ mod explained;
 mod fairness;
 pub mod file;
 mod fit;
-mod homes;
-mod idle;
 mod lanes;
 mod nodes;
 mod place;
@@ -35,7 +33,7 @@ pub use policy::Policy;
 pub use reserve::{Denied, Reservation};
 pub use result::{CpuTime, Fairness, Residency, Schedule, Slice, VmTime, Waits, simulate};
 pub use scenario::{Costs, Demand, Idle, Load, MOST_WORLDS, Scenario, Vm};
-pub use topology::{MOST_CPUS, Move, Topology};
+pub use topology::{MOST_CPUS, Topology};
 
 /// Nanoseconds.
 pub type Ns = u64;

@@ -12,20 +12,20 @@ const QUEUES: Ns = 20_000_000;
 /// A machine moves if nodes differ by more than so many hundredths of a CPU's time.
 const UNEVEN: Ns = 10;
 
-impl Engine {
+impl Engine<'_> {
     /// The node with the fewest virtual CPUs for each open CPU.
     pub(super) fn emptiest_node(&self, vcpus: u32) -> u32 {
-        let nodes = 0..self.rules.topology.nodes;
+        let nodes = 0..self.topology.nodes;
         let load = |node: &u32| {
             let open = self.open_cpus(*node);
-            let placed = u64::from(self.homes.placed[*node as usize] + vcpus);
+            let placed = u64::from(self.placed[*node as usize] + vcpus);
             (open == 0, placed * 1_000_000 / open.max(1))
         };
         nodes.min_by_key(load).unwrap_or(0)
     }
 
     fn open_cpus(&self, node: u32) -> u64 {
-        let size = self.rules.topology.of_node();
+        let size = self.topology.of_node();
         let cpus = &self.cpus[(node * size) as usize..((node + 1) * size) as usize];
         cpus.iter().filter(|cpu| cpu.is_open).count() as u64
     }
@@ -34,9 +34,9 @@ impl Engine {
     pub(super) fn move_home(&mut self, vm: usize, node: u32) {
         let lane = self.cpus.len() as u32 + node;
         for id in self.machines[vm].clone() {
-            let from = self.worlds[id as usize].lane as usize;
-            let waited = self.worlds[id as usize].state == State::Ready
-                && self.lanes.get_mut(from).is_some_and(|from| from.remove(id));
+            let world = &self.worlds[id as usize];
+            let (from, vtime, is_ready) = (world.lane as usize, world.vtime, world.state == State::Ready);
+            let waited = is_ready && self.lanes.get_mut(from).is_some_and(|from| from.remove(vtime, id));
             self.change_lane(id, lane);
             if waited {
                 self.waiting -= 1;
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     pub(super) fn plan_balance(&mut self) {
-        let period = match self.rules.policy {
+        let period = match self.scenario.policy {
             Policy::Pinned => return,
             Policy::LinuxLike => QUEUES,
             _ => HOMES,
@@ -61,9 +61,9 @@ impl Engine {
 
     pub(super) fn balance(&mut self) {
         self.plan_balance();
-        match self.rules.policy {
+        match self.scenario.policy {
             Policy::LinuxLike if self.waiting > 0 => self.even_out(),
-            policy if policy.has_home_nodes() && self.rules.topology.nodes > 1 => self.rebalance(),
+            policy if policy.has_home_nodes() && self.topology.nodes > 1 => self.rebalance(),
             _ => {}
         }
     }
@@ -74,14 +74,14 @@ impl Engine {
             self.settle(cpu);
         }
         self.follow();
-        let wanted: Vec<Ns> = (0..self.homes.wanted.len()).map(|vm| self.wanted(vm)).collect();
+        let wanted: Vec<Ns> = (0..self.wanted_before.len()).map(|vm| self.wanted(vm)).collect();
         let period: Vec<Ns> = wanted
             .iter()
-            .zip(&self.homes.wanted)
+            .zip(&self.wanted_before)
             .map(|(now, then)| now - then)
             .collect();
-        self.homes.wanted = wanted;
-        let nodes = self.rules.topology.nodes as usize;
+        self.wanted_before = wanted;
+        let nodes = self.topology.nodes as usize;
         let mut loads = vec![0; nodes];
         for (vm, time) in period.iter().enumerate() {
             if let Some(node) = self.home(vm) {
@@ -98,8 +98,11 @@ impl Engine {
         }
         // What is moved counts twice: it leaves one node, and comes to the other.
         let gap = loads[most].saturating_sub(loads[least]);
-        let may_move =
-            |vm: &usize| self.homes.is_free[*vm] && self.home(*vm) == Some(most) && (1..gap).contains(&period[*vm]);
+        let is_free = |vm: &usize| {
+            let vm = &self.scenario.vms[*vm];
+            vm.node.is_none() && vm.seen.is_empty()
+        };
+        let may_move = |vm: &usize| is_free(vm) && self.home(*vm) == Some(most) && (1..gap).contains(&period[*vm]);
         let best = (0..period.len())
             .filter(may_move)
             .min_by_key(|vm| gap.abs_diff(2 * period[*vm]));

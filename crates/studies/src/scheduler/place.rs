@@ -1,12 +1,13 @@
 //! Where a world runs next: the choice of an idle CPU, and what idle CPUs take from busy ones.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::engine::Engine;
 use super::policy::Policy;
 use super::world::NONE;
 
-impl Engine {
+impl Engine<'_> {
     /// An idle CPU for a world, if there is one where it may run.
     pub(super) fn choose(&mut self, id: u32) -> Option<u32> {
         if let Some(cpu) = self.seen(id) {
@@ -16,10 +17,10 @@ impl Engine {
         let node = lane.checked_sub(self.cpus.len() as u32);
         match node {
             Some(node) => {
-                let size = self.rules.topology.of_node();
+                let size = self.topology.of_node();
                 self.near(id, &(node * size..(node + 1) * size))
             }
-            None if self.rules.policy == Policy::LinuxLike && Some(id) != self.rules.console => self.anywhere(id),
+            None if self.scenario.policy == Policy::LinuxLike && Some(id) != self.console => self.anywhere(id),
             None => (self.cpus[lane as usize].world == NONE).then_some(lane),
         }
     }
@@ -28,19 +29,20 @@ impl Engine {
     fn seen(&mut self, id: u32) -> Option<u32> {
         let world = &mut self.worlds[id as usize];
         let (seen, last) = (world.seen_cpu()?, world.cpu);
-        let is_free =
-            |cpu: u32| cpu != NONE && self.idle.has(cpu) && self.whole.has(self.places[cpu as usize].core().start);
+        let is_free = |cpu: u32| {
+            cpu != NONE && self.idle.contains(&cpu) && self.whole.contains(&self.topology.core_around(cpu).start)
+        };
         [seen, last].into_iter().find(|cpu| is_free(*cpu))
     }
 
     /// The queue moves with the world.
     fn anywhere(&mut self, id: u32) -> Option<u32> {
         let lane = self.worlds[id as usize].lane;
-        if self.worlds[id as usize].cpu == NONE && self.idle.has(lane) {
+        if self.worlds[id as usize].cpu == NONE && self.idle.contains(&lane) {
             return Some(lane);
         }
         let all = 0..self.cpus.len() as u32;
-        let node = self.places[lane as usize].node();
+        let node = self.topology.node_around(lane);
         let cpu = self.near(id, &node).or_else(|| self.near(id, &all))?;
         self.change_lane(id, cpu);
         Some(cpu)
@@ -50,15 +52,14 @@ impl Engine {
     fn near(&mut self, id: u32, range: &Range<u32>) -> Option<u32> {
         let last = self.worlds[id as usize].cpu;
         if last == NONE || !range.contains(&last) {
-            return self.whole.first(range).or_else(|| self.idle.first(range));
+            return first(&self.whole, range).or_else(|| first(&self.idle, range));
         }
-        let place = self.places[last as usize];
-        let (core, socket) = (place.core(), place.socket());
-        let is_idle = self.idle.has(last);
-        if is_idle && self.whole.has(core.start) {
-            let policy = self.rules.policy;
+        let (core, socket) = (self.topology.core_around(last), self.topology.socket_around(last));
+        let is_idle = self.idle.contains(&last);
+        if is_idle && self.whole.contains(&core.start) {
+            let policy = self.scenario.policy;
             let hops = policy.is_sibling_free() && core.len() > 1 && {
-                let parts = self.rules.sibling_chance;
+                let parts = self.scenario.sibling_chance;
                 self.worlds[id as usize].chance.is(parts)
             };
             return Some(if hops {
@@ -67,16 +68,16 @@ impl Engine {
                 last
             });
         }
-        if is_idle && self.rules.policy == Policy::LinuxLike {
+        if is_idle && self.scenario.policy == Policy::LinuxLike {
             return Some(last);
         }
-        let whole = self.whole.first(&socket).or_else(|| self.whole.first(range));
+        let whole = first(&self.whole, &socket).or_else(|| first(&self.whole, range));
         let whole = whole.filter(|cpu| range.contains(cpu));
         whole
             .or_else(|| is_idle.then_some(last))
-            .or_else(|| self.idle.first(&core))
-            .or_else(|| self.idle.first(&socket))
-            .or_else(|| self.idle.first(range))
+            .or_else(|| first(&self.idle, &core))
+            .or_else(|| first(&self.idle, &socket))
+            .or_else(|| first(&self.idle, range))
     }
 
     /// Another queue: virtual time is counted from that queue's now.
@@ -93,8 +94,8 @@ impl Engine {
 
     /// An idle CPU takes a world that waits: from the longest queue of its socket, its node, the machine.
     pub(super) fn steal(&mut self, cpu: u32) -> Option<u32> {
-        let place = self.places[cpu as usize];
-        for range in [place.socket(), place.node(), 0..self.cpus.len() as u32] {
+        let (socket, node) = (self.topology.socket_around(cpu), self.topology.node_around(cpu));
+        for range in [socket, node, 0..self.cpus.len() as u32] {
             let longest = range.max_by_key(|lane| (self.lanes[*lane as usize].len(), std::cmp::Reverse(*lane)))?;
             if let Some(world) = self.pull(longest, cpu) {
                 return Some(world);
@@ -127,7 +128,8 @@ impl Engine {
             let Some(world) = self.pull(from, to) else { return };
             self.place(world);
             if !is_over {
-                let wait = self.worlds[world as usize].chance.exponential(2 * self.rules.quantum);
+                let mean = 2 * self.scenario.quantum_ns;
+                let wait = self.worlds[world as usize].chance.exponential(mean);
                 self.uneven_until = self.now + wait;
                 return;
             }
@@ -150,4 +152,18 @@ impl Engine {
     fn is_stuck(&self, from: u32, to: u32) -> bool {
         self.queued(from) > self.queued(to) && self.now >= self.uneven_until
     }
+}
+
+/// Puts a number into a set, or takes it out.
+pub(super) fn put(set: &mut BTreeSet<u32>, number: u32, is_in: bool) {
+    if is_in {
+        set.insert(number);
+    } else {
+        set.remove(&number);
+    }
+}
+
+/// The smallest number of a range that is in the set.
+fn first(set: &BTreeSet<u32>, range: &Range<u32>) -> Option<u32> {
+    set.range(range.clone()).next().copied()
 }

@@ -33,7 +33,7 @@ impl Policy {
         matches!(self, Self::Esx252 | Self::Esx253).then_some(16)
     }
 
-    /// Is there one queue for each node, in which virtual machines have their home?
+    /// Is there one queue for each node, in which virtual machines have their home? Their virtual CPUs are then kept from running far apart.
     pub(super) fn has_home_nodes(self) -> bool {
         matches!(self, Self::Esx252 | Self::Esx253 | Self::LatencySensitive)
     }
@@ -41,10 +41,5 @@ impl Policy {
     /// Is a move to the sibling as good as staying?
     pub(super) fn is_sibling_free(self) -> bool {
         self == Self::Esx252
-    }
-
-    /// Are virtual CPUs of one machine kept from running far apart?
-    pub(super) fn co_schedules(self) -> bool {
-        self.has_home_nodes()
     }
 }

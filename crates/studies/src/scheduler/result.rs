@@ -145,8 +145,6 @@ pub struct Slice {
     pub until_ns: Ns,
 }
 
-/// Virtual CPUs whose places are in a result.
-const MOST_ROWS: usize = 64;
 const SECOND: f64 = 1e9;
 
 /// Simulates.
@@ -156,15 +154,14 @@ const SECOND: f64 = 1e9;
 pub fn simulate(scenario: &Scenario) -> Result<Schedule, String> {
     let mut engine = Engine::new(scenario)?;
     engine.run(scenario.duration_ns);
-    Ok(of(scenario, &engine))
+    Ok(of(&engine))
 }
 
-pub(super) fn of(scenario: &Scenario, engine: &Engine) -> Schedule {
-    let vms = vms(scenario, engine);
+pub(super) fn of(engine: &Engine<'_>) -> Schedule {
+    let (scenario, topology, vms) = (engine.scenario, engine.topology, vms(engine));
     let mut all = engine.accounts.waits[0].clone();
     let others = &engine.accounts.waits[1..scenario.vms.len()];
     others.iter().for_each(|other| all.join(other));
-    let topology = engine.rules.topology;
     let vcpus: u32 = scenario.vms.iter().map(|vm| vm.vcpus).sum();
     let from = scenario.chart_ns[0].min(scenario.duration_ns);
     let until = (from + scenario.chart_ns[1]).min(scenario.duration_ns);
@@ -176,22 +173,23 @@ pub(super) fn of(scenario: &Scenario, engine: &Engine) -> Schedule {
         seconds: scenario.duration_ns as f64 / SECOND,
         events: engine.events,
         overcommit: f64::from(vcpus) / f64::from(topology.cpus()),
-        cpus: cpus(scenario, engine),
+        cpus: cpus(engine),
         waits: waits(&all),
         fairness: fairness(&vms),
         vms,
-        residency: residency(scenario, engine),
-        slices: slices(scenario, engine),
+        residency: residency(engine),
+        slices: slices(engine),
         chart: [from as f64 / SECOND, until as f64 / SECOND],
         reservations: engine.reservations.clone(),
         explained: None,
     }
 }
 
-fn vms(scenario: &Scenario, engine: &Engine) -> Vec<VmTime> {
+fn vms(engine: &Engine<'_>) -> Vec<VmTime> {
+    let scenario = engine.scenario;
     let seconds = scenario.duration_ns as f64 / SECOND;
     let console = scenario.console.map_or(0.0, Load::duty);
-    let capacity = f64::from(engine.rules.topology.cpus()) - console;
+    let capacity = f64::from(engine.topology.cpus()) - console;
     // What it wanted is when it could have run: on a slow CPU, such as one with a busy sibling, the same work wants more time.
     let wanted = |place: usize| engine.wanted(place) as f64 / scenario.duration_ns as f64;
     let wants = (0..).zip(&scenario.vms).map(|(place, vm)| (vm.shares, wanted(place)));
@@ -248,50 +246,43 @@ fn fairness(vms: &[VmTime]) -> Fairness {
     }
 }
 
-fn cpus(scenario: &Scenario, engine: &Engine) -> Vec<CpuTime> {
-    let all = scenario.duration_ns as f64;
-    let console = engine
-        .rules
-        .console
-        .map_or(0, |world| engine.worlds[world as usize].totals.run);
-    let each = engine.cpus.iter().zip(&engine.places).zip(0..);
-    each.map(|((cpu, place), number)| {
+fn cpus(engine: &Engine<'_>) -> Vec<CpuTime> {
+    let all = engine.scenario.duration_ns;
+    let part = |time: Ns| time as f64 / all as f64;
+    let console = engine.console.map_or(0, |id| engine.worlds[id as usize].totals.run);
+    let each = engine.cpus.iter().zip(0..);
+    each.map(|(cpu, number)| {
         let console = if number == 0 { console } else { 0 };
         CpuTime {
             cpu: number,
-            node: place.node_number,
-            guests: (cpu.busy - console) as f64 / all,
-            console: console as f64 / all,
-            idle: (scenario.duration_ns - cpu.busy) as f64 / all,
+            node: engine.topology.node(number),
+            guests: part(cpu.busy - console),
+            console: part(console),
+            idle: part(all - cpu.busy),
         }
     })
     .collect()
 }
 
-fn residency(scenario: &Scenario, engine: &Engine) -> Vec<Residency> {
-    let all = scenario.duration_ns as f64;
-    let worlds = engine.worlds.iter().enumerate().take(MOST_ROWS);
-    let guests = worlds.filter(|(place, _)| Some(*place as u32) != engine.rules.console);
+fn residency(engine: &Engine<'_>) -> Vec<Residency> {
+    let all = engine.scenario.duration_ns as f64;
+    let worlds = (0..).zip(&engine.worlds).zip(engine.accounts.places());
+    let guests = worlds.filter(|((id, _), _)| Some(*id) != engine.console);
     guests
-        .map(|(place, world)| Residency {
+        .map(|((id, world), places)| Residency {
             vm: world.vm,
-            vcpu: place as u32 - engine.machines[world.vm as usize].start,
-            shares: engine
-                .accounts
-                .places(place)
-                .iter()
-                .map(|time| *time as f64 / all)
-                .collect(),
+            vcpu: id - engine.machines[world.vm as usize].start,
+            shares: places.iter().map(|time| *time as f64 / all).collect(),
         })
         .collect()
 }
 
-fn slices(scenario: &Scenario, engine: &Engine) -> Vec<Slice> {
+fn slices(engine: &Engine<'_>) -> Vec<Slice> {
     let slice = |slice: &super::accounts::Stretch| {
         let vm = engine.worlds[slice.world as usize].vm;
         Slice {
             cpu: slice.cpu,
-            vm: ((vm as usize) < scenario.vms.len()).then_some(vm),
+            vm: ((vm as usize) < engine.scenario.vms.len()).then_some(vm),
             from_ns: slice.from,
             until_ns: slice.until,
         }

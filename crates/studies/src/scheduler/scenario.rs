@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agenda::{LONGEST, MOST};
+use super::Ns;
 use super::policy::Policy;
 use super::topology::{MOST_CPUS, Topology};
-use super::{Move, Ns};
 
 /// The most virtual CPUs.
-pub const MOST_WORLDS: usize = MOST / 2;
+pub const MOST_WORLDS: usize = 1 << 19;
+/// The longest simulated time: more than 4.8 hours.
+const LONGEST: Ns = (1 << 44) - 1;
 
 /// The shortest mean of bursts: a simulation of shorter ones would not end.
 const SHORTEST_BURST: Ns = 1000;
@@ -84,11 +85,6 @@ impl Costs {
             node_rates: Vec::new(),
             idle: Idle::Halts,
         }
-    }
-
-    /// The warm-up of a move.
-    pub fn warm_up(&self, kind: Move) -> Ns {
-        self.warm_up_ns[kind as usize]
     }
 }
 
@@ -184,7 +180,7 @@ impl Scenario {
             console: None,
             duration_ns: 10_000_000_000,
             quantum_ns: 50_000_000,
-            skew_limit_ns: policy.co_schedules().then_some(3_000_000),
+            skew_limit_ns: policy.has_home_nodes().then_some(3_000_000),
             sibling_chance: 1 << 15,
             core_mhz: 3000,
             host_mhz: 0,

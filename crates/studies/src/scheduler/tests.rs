@@ -103,7 +103,7 @@ prop_compose! {
 }
 
 /// Every world is in exactly one state at all times, and on one CPU at most.
-fn check_time(engine: &Engine, all: Ns) -> Result<(), TestCaseError> {
+fn check_time(engine: &Engine<'_>, all: Ns) -> Result<(), TestCaseError> {
     for world in &engine.worlds {
         let totals = &world.totals;
         prop_assert_eq!(totals.run + totals.ready + totals.asleep + totals.costopped, all);
@@ -129,7 +129,7 @@ fn check_time(engine: &Engine, all: Ns) -> Result<(), TestCaseError> {
 }
 
 /// Slices of one CPU do not overlap, and neither do those of one world.
-fn check_places(engine: &Engine) -> Result<(), TestCaseError> {
+fn check_places(engine: &Engine<'_>) -> Result<(), TestCaseError> {
     let mut slices = engine.accounts.slices.clone();
     for key in [
         |slice: &super::accounts::Stretch| slice.world,
@@ -144,7 +144,7 @@ fn check_places(engine: &Engine) -> Result<(), TestCaseError> {
 }
 
 /// What bursts asked for is what was done and what is left.
-fn check_work(engine: &Engine) -> Result<(), TestCaseError> {
+fn check_work(engine: &Engine<'_>) -> Result<(), TestCaseError> {
     for world in &engine.worlds {
         let totals = &world.totals;
         match world.load.demand {
@@ -156,16 +156,16 @@ fn check_work(engine: &Engine) -> Result<(), TestCaseError> {
 }
 
 /// No CPU is idle while a world waits that may run there.
-fn check_no_waste(engine: &Engine) -> Result<(), TestCaseError> {
+fn check_no_waste(engine: &Engine<'_>) -> Result<(), TestCaseError> {
     for world in engine.worlds.iter().filter(|world| world.state == State::Ready) {
         let lane = world.lane as usize;
-        let usable = |cpu: &u32| match engine.rules.policy {
+        let usable = |cpu: &u32| match engine.scenario.policy {
             Policy::LinuxLike => true,
             _ => *cpu as usize == lane || engine.cpus[*cpu as usize].is_open && engine.shared_lane(*cpu) == lane,
         };
         let idle = (0..engine.cpus.len() as u32)
             .filter(usable)
-            .find(|cpu| engine.idle.has(*cpu));
+            .find(|cpu| engine.idle.contains(cpu));
         prop_assert_eq!(idle, None, "world of machine {} waits", world.vm);
     }
     Ok(())
@@ -182,7 +182,7 @@ proptest! {
         check_places(&engine)?;
         check_work(&engine)?;
         check_no_waste(&engine)?;
-        let schedule = of(&scenario, &engine);
+        let schedule = of(&engine);
         for cpu in &schedule.cpus {
             prop_assert!((cpu.guests + cpu.console + cpu.idle - 1.0).abs() < 1e-9, "{cpu:?}");
         }

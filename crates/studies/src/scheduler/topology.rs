@@ -8,23 +8,13 @@ use serde::{Deserialize, Serialize};
 /// The most logical CPUs that are simulated.
 pub const MOST_CPUS: u32 = 4096;
 
-/// How far a world moves: cheapest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Move {
-    /// To an SMT sibling of the same core.
+/// How far a world moves, cheapest first: to an SMT sibling of its core, another core of its socket, another socket of its node, another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
     Sibling,
-    /// To another core of the socket.
     Core,
-    /// To another socket of the node.
     Socket,
-    /// To another node.
     Node,
-}
-
-impl Move {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sibling, Self::Core, Self::Socket, Self::Node];
 }
 
 /// A host whose parts are all alike. Siblings have consecutive numbers, then cores, sockets and nodes.
@@ -104,56 +94,42 @@ impl Topology {
     pub fn node(self, cpu: u32) -> u32 {
         cpu / self.of_node()
     }
-}
 
-/// The parts that a CPU belongs to, as ranges of CPUs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    core: [u32; 2],
-    socket: [u32; 2],
-    node: [u32; 2],
-    pub(super) node_number: u32,
-}
-
-impl Place {
-    pub(super) fn all(topology: Topology) -> Vec<Self> {
-        let part = |cpu: u32, size: u32| [cpu / size * size, (cpu / size + 1) * size];
-        let place = |cpu: u32| Self {
-            core: part(cpu, topology.threads_per_core),
-            socket: part(cpu, topology.of_socket()),
-            node: part(cpu, topology.of_node()),
-            node_number: topology.node(cpu),
-        };
-        (0..topology.cpus()).map(place).collect()
+    /// The CPUs of a CPU's core, itself included.
+    pub(super) fn core_around(self, cpu: u32) -> Range<u32> {
+        around(cpu, self.threads_per_core)
     }
 
-    pub(super) fn core(&self) -> Range<u32> {
-        self.core[0]..self.core[1]
+    /// Those of its socket.
+    pub(super) fn socket_around(self, cpu: u32) -> Range<u32> {
+        around(cpu, self.of_socket())
     }
 
-    pub(super) fn socket(&self) -> Range<u32> {
-        self.socket[0]..self.socket[1]
+    /// Those of its node.
+    pub(super) fn node_around(self, cpu: u32) -> Range<u32> {
+        around(cpu, self.of_node())
     }
 
-    pub(super) fn node(&self) -> Range<u32> {
-        self.node[0]..self.node[1]
-    }
-
-    /// The kind of a move from here to another CPU.
-    pub(super) fn kind(&self, to: u32) -> Move {
-        let within = |part: [u32; 2]| (part[0]..part[1]).contains(&to);
-        match (within(self.core), within(self.socket), within(self.node)) {
-            (true, ..) => Move::Sibling,
-            (_, true, _) => Move::Core,
-            (.., true) => Move::Socket,
-            _ => Move::Node,
+    /// The kind of a move from one CPU to another.
+    pub(super) fn kind(self, from: u32, to: u32) -> Move {
+        match () {
+            () if self.core_around(from).contains(&to) => Move::Sibling,
+            () if self.socket_around(from).contains(&to) => Move::Core,
+            () if self.node_around(from).contains(&to) => Move::Socket,
+            () => Move::Node,
         }
     }
 }
 
+/// The part of this size that a CPU belongs to.
+fn around(cpu: u32, size: u32) -> Range<u32> {
+    let first = cpu / size * size;
+    first..first + size
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Move, Place, Topology};
+    use super::{Move, Topology};
 
     const X3950: Topology = Topology {
         nodes: 2,
@@ -164,11 +140,10 @@ mod tests {
 
     #[test]
     fn kinds_of_moves_follow_the_topology() {
-        let places = Place::all(X3950);
-        let kinds = [1, 2, 4, 8].map(|to| places[0].kind(to));
-        assert_eq!(kinds, Move::ALL);
+        let kinds = [1, 2, 4, 8].map(|to| X3950.kind(0, to));
+        assert_eq!(kinds, [Move::Sibling, Move::Core, Move::Socket, Move::Node]);
         assert_eq!(
-            (places[9].core(), places[9].socket(), places[9].node()),
+            (X3950.core_around(9), X3950.socket_around(9), X3950.node_around(9)),
             (8..10, 8..12, 8..16)
         );
     }

@@ -5,17 +5,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use model::Unread;
+use raw_cpuid::CpuIdResult as Registers;
 
 use crate::parse;
-
-/// EAX, EBX, ECX and EDX.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
-    pub eax: u32,
-    pub ebx: u32,
-    pub ecx: u32,
-    pub edx: u32,
-}
 
 /// Registers by leaf and subleaf. Its text has a line `LEAF.SUBLEAF EAX EBX ECX EDX` each, in hex.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,17 +35,6 @@ const RECORDED: [(RangeInclusive<u32>, u32); 13] = [
     (EXTENDED + 0x21..=EXTENDED + 0x21, 1),
 ];
 
-impl Registers {
-    /// Are all four zero, as a hypervisor answers that hides a leaf?
-    pub fn are_zero(self) -> bool {
-        self == Self::default()
-    }
-
-    pub(super) fn bytes(words: &[u32]) -> Vec<u8> {
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-}
-
 impl Leaves {
     /// Asks the CPU that this happens to run on.
     pub fn live() -> Self {
@@ -69,20 +50,11 @@ impl Leaves {
         let exists = |&(leaf, _): &(u32, u32)| leaf <= highest(leaf);
         let leaves = |(leaves, count): (RangeInclusive<u32>, _)| leaves.map(move |leaf| (leaf, count));
         let subleaves = |(leaf, count)| (0..count).map(move |subleaf| (leaf, subleaf));
-        let ask = |(leaf, subleaf)| {
-            let answer = cpuid_count(leaf, subleaf);
-            let registers = Registers {
-                eax: answer.eax,
-                ebx: answer.ebx,
-                ecx: answer.ecx,
-                edx: answer.edx,
-            };
-            ((leaf, subleaf), registers)
-        };
+        let ask = |(leaf, subleaf)| ((leaf, subleaf), cpuid_count(leaf, subleaf));
         let existing = RECORDED.into_iter().flat_map(leaves).filter(exists);
         let all = existing.flat_map(subleaves).map(ask);
         Self(
-            all.filter(|((_, subleaf), registers)| *subleaf == 0 || !registers.are_zero())
+            all.filter(|((_, subleaf), registers)| *subleaf == 0 || !registers.all_zero())
                 .collect(),
         )
     }
@@ -117,19 +89,19 @@ impl Leaves {
         self.get(range, 0).is_some_and(|registers| leaf <= registers.eax)
     }
 
-    /// Family and model, as leaf 1 puts them together from base and extended parts.
-    pub fn family_and_model(&self) -> Option<(u32, u32)> {
+    /// The family, as leaf 1 puts it together from base and extended parts.
+    pub fn family(&self) -> Option<u32> {
         let eax = self.get(1, 0)?.eax;
         let (base, extended) = (eax >> 8 & 0xf, eax >> 20 & 0xff);
-        let family = if base == 0xf { base + extended } else { base };
-        let upper = if base == 6 || base == 0xf { eax >> 12 & 0xf0 } else { 0 };
-        Some((family, upper | eax >> 4 & 0xf))
+        Some(if base == 0xf { base + extended } else { base })
     }
 
     /// The vendor's twelve letters, such as `GenuineIntel`.
     pub fn vendor(&self) -> String {
-        let registers = self.get(BASIC, 0).unwrap_or_default();
-        text(&[registers.ebx, registers.edx, registers.ecx])
+        let registers = self.get(BASIC, 0);
+        registers.map_or_else(String::new, |registers| {
+            text(&[registers.ebx, registers.edx, registers.ecx])
+        })
     }
 
     /// The hypervisor's twelve letters, such as `KVMKVMKVM`; `None` without a hypervisor bit.
@@ -164,7 +136,11 @@ fn parse_line(line: &str) -> Option<((u32, u32), Registers)> {
     Some(((hex(leaf)?, hex(subleaf)?), Registers { eax, ebx, ecx, edx }))
 }
 
+pub(super) fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
 fn text(words: &[u32]) -> String {
-    let bytes = Registers::bytes(words);
+    let bytes = bytes(words);
     String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned()
 }

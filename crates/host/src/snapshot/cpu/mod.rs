@@ -22,7 +22,7 @@ use cpuinfo::CpuInfo;
 pub use array::{TlbArray, TlbHolds};
 pub use cache::{Cache, CacheHolds};
 pub use cpuinfo::FLAGS;
-pub use leaves::{Leaves, Registers};
+pub use leaves::Leaves;
 pub use tlb::Tlb;
 
 /// One CPU stands for all: on a machine with different cores this is the first, or the one the program ran on.

@@ -113,12 +113,12 @@ fn zen_5_counts_its_second_level_by_32_whether_or_not_a_hypervisor_hides_the_uni
 }
 
 #[test]
-fn family_and_model_are_put_together_from_their_parts() {
-    let of = |eax: &str| leaves(AMD, &format!("00000001.0 {eax} 0 0 0\n")).family_and_model();
-    assert_eq!(of("00a00f11"), Some((25, 1)));
-    assert_eq!(of("00b00f21"), Some((26, 2)));
-    assert_eq!(of("000806f8"), Some((6, 0x8f)));
-    assert_eq!(leaves(AMD, "").family_and_model(), None);
+fn a_family_is_put_together_from_its_parts() {
+    let of = |eax: &str| leaves(AMD, &format!("00000001.0 {eax} 0 0 0\n")).family();
+    assert_eq!(of("00a00f11"), Some(25));
+    assert_eq!(of("00b00f21"), Some(26));
+    assert_eq!(of("000806f8"), Some(6));
+    assert_eq!(leaves(AMD, "").family(), None);
 }
 
 #[test]

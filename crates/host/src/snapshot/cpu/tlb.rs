@@ -1,12 +1,13 @@
 //! TLB geometry from CPUID: Intel's leaves 2 and 0x18, AMD's 0x8000_0005, 0x8000_0006 and 0x8000_0019.
 
 use model::{Bytes, Cause, Unread};
+use raw_cpuid::CpuIdResult as Registers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::array::{GIB1, KIB4, MIB2, MIB4, TlbArray, TlbHolds};
 use super::descriptors;
-use super::leaves::{EXTENDED, Leaves, Registers};
+use super::leaves::{EXTENDED, Leaves, bytes};
 
 /// All translation caches that the CPU reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +56,7 @@ fn ask(leaves: &Leaves, leaf: u32) -> Result<Registers, Unread> {
     let registers = leaves.get(leaf, 0).filter(|_| leaves.covers(leaf));
     match registers {
         None => Err(Unread::new(Cause::Absent, place(leaf), "")),
-        Some(registers) if registers.are_zero() => {
+        Some(registers) if registers.all_zero() => {
             Err(Unread::new(Cause::Masked, place(leaf), "the leaf answers with zeros"))
         }
         Some(registers) => Ok(registers),
@@ -73,7 +74,7 @@ const SEE_LEAF_18: u8 = 0xfe;
 fn by_descriptor(registers: Registers) -> Told {
     let Registers { eax, ebx, ecx, edx } = registers;
     let valid = [eax & !0xff, ebx, ecx, edx].map(|word| if word >> 31 == 0 { word } else { 0 });
-    let bytes = Registers::bytes(&valid);
+    let bytes = bytes(&valid);
     let arrays: Vec<TlbArray> = bytes.iter().copied().flat_map(descriptors::arrays).collect();
     match arrays.is_empty() && !bytes.contains(&SEE_LEAF_18) {
         true => Err(Unread::new(Cause::Masked, place(2), "no descriptor names a TLB")),
@@ -151,7 +152,7 @@ const COUNTED_BY_32: u32 = 26;
 impl Unit {
     fn of(leaves: &Leaves) -> Self {
         let by_32 = leaves.get(EXTENDED + 0x21, 0).is_some_and(|of| of.eax >> 14 & 1 == 1);
-        let family = leaves.family_and_model().map_or(0, |(family, _)| family);
+        let family = leaves.family().unwrap_or(0);
         match by_32 {
             true => Self::Told32,
             false if family >= COUNTED_BY_32 => Self::Hidden32,

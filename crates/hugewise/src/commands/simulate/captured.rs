@@ -42,7 +42,7 @@ pub(super) fn host(source: &Source, snapshot: &Snapshot, warnings: &mut Vec<Warn
         is_merging: snapshot
             .ksm
             .known()
-            .is_some_and(|ksm| ksm.runs().known() == Some(&true)),
+            .is_some_and(|ksm| ksm.get("run").known() == Some(&1)),
         merged: merged(snapshot),
         ksm: ksm(snapshot),
         khugepaged: khugepaged(snapshot),

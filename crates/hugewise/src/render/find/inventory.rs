@@ -255,7 +255,8 @@ fn settings(snapshot: &Snapshot) -> Sheet {
         sheet.note(format!("not read here: {}", missing.join(", ")));
     }
     let ksm = snapshot.ksm.as_ref().map(|ksm| {
-        let (runs, shared) = (yes(&ksm.runs()), short(&ksm.get("pages_sharing")));
+        let runs = ksm.get("run").map(|run| run == 1);
+        let (runs, shared) = (yes(&runs), short(&ksm.get("pages_sharing")));
         format!("runs: {runs}, pages shared: {shared}")
     });
     sheet.row(["KSM", &ksm.to_string()]);

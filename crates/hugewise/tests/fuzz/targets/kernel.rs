@@ -29,7 +29,7 @@ pub(crate) fn smaps(bytes: &[u8]) {
         }
     }
     if let Ok(counts) = smaps::parse_rollup("/proc/1/smaps_rollup", bytes) {
-        let _ = (counts.thp(), counts.hugetlb(), counts.transparent());
+        let _ = (counts.thp(), counts.hugetlb, counts.transparent());
     }
     let _ = host::processes::areas::parse_maps("/proc/1/maps", bytes);
     let _ = status::Status::parse("/proc/1/status", bytes).has_memory();

@@ -169,7 +169,7 @@ mod tests {
         let mut paired = Paired::of(&spec).expect("a plan");
         paired.go_on(Duration::ZERO, &mut (), &|| false).expect("a draw");
         let own = vec![1_u8; 1 << 16];
-        let shown = host::processes::own_frames(own.as_ptr() as usize, own.len());
+        let shown = host::processes::frames_of(std::process::id(), own.as_ptr() as u64, own.len() as u64);
         let lines = paired.headline().host_lines;
         assert_eq!(lines.is_some(), shown.known().is_some(), "hidden from both or none");
         match lines {

@@ -3,7 +3,7 @@
 mod chart;
 mod explained;
 
-use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
+use studies::scheduler::{Costs, Denied, Idle, Reservation, Schedule, VmTime};
 
 use crate::show::Show;
 use draw::{Lines, Sheet, columns, counted, lines, number};
@@ -123,7 +123,7 @@ fn of_all(vm: &VmTime, part: f64, seconds: f64) -> String {
 }
 
 fn costs(costs: &Costs) -> String {
-    let [sibling, core, socket, node] = Move::ALL.map(|kind| time(costs.warm_up(kind) as f64 / 1e3));
+    let [sibling, core, socket, node] = costs.warm_up_ns.map(|ns| time(ns as f64 / 1e3));
     let idle = match costs.idle {
         Idle::Halts => "idle siblings halt",
         Idle::Spins => "idle siblings spin, and take as much as busy ones",
