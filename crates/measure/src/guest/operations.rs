@@ -138,6 +138,7 @@ fn one(hypervisor: &Hypervisor, load: &Load) -> Result<(Vec<f64>, Counts), vm::E
         page: GuestPage::Size4K,
         fresh: 0,
         tables: None,
+        windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config)?;
     let (kernel, ring, start) = load(&mut guest)?;

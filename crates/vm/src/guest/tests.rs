@@ -33,6 +33,7 @@ fn config<'m>(own: &'m Owned, page: GuestPage) -> Config<'m> {
         page,
         fresh: own.len(),
         tables: None,
+        windows: &[],
     }
 }
 
