@@ -16,7 +16,7 @@ use translation::{Access, Accesses, Cache, Scatter};
 /// One cache of 16 MiB, and TLBs that reach over 16 MiB and 384 KiB of base pages.
 fn machine() -> Machine {
     Machine {
-        caches: vec![Cache::lru(16384, 16)],
+        caches: vec![Cache::new(16384, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     }
 }
@@ -106,7 +106,7 @@ fn a_trace_without_windows_has_no_history() {
 /// run.
 fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>) -> [[f64; 2]; 2] {
     let mut machine = Machine {
-        caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16), Cache::lru(32768, 16)],
+        caches: vec![Cache::new(64, 12), Cache::new(2048, 16), Cache::new(32768, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     };
     machine.surroundings.scatter = scatter;

@@ -33,7 +33,7 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         shared: Shared::InOrder,
     };
     let caches = WalkerSpec {
-        data_caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16)],
+        data_caches: vec![Cache::new(64, 12), Cache::new(2048, 16)],
         ..walker.clone()
     };
     [
@@ -179,7 +179,7 @@ fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
         Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
     };
     let setup = Setup {
-        arrays: vec![Array::new(1, BASE, 16, 4), Array::new(2, BASE, 128, 12)],
+        arrays: vec![Array::new(1, &[BASE], 16, 4), Array::new(2, &[BASE], 128, 12)],
         backing,
         mode,
     };

@@ -26,7 +26,6 @@ pub use engine::{Accesses, BLOCK, Counts, Engine, Event, Mode, Setup};
 pub use reuse::shards::Shards;
 pub use tlb::backing::Backing;
 pub use tlb::level::{Array, Held, LevelCounts};
-pub use tlb::sets::{Replacement, Sets};
 pub use walk::caches::{Cache, PLACES, SHARED, Shared};
 pub use walk::radix::WalkCaches;
 pub use walk::scatter::Scatter;

@@ -327,7 +327,7 @@ fn cache(row: &cpus::Cache) -> Option<Cache> {
         Ways::Full => u32::try_from(lines).ok()?,
     };
     let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
-    (sets > 0 && ways > 0).then(|| Cache::lru(sets, ways))
+    (sets > 0 && ways > 0).then(|| Cache::new(sets, ways))
 }
 
 #[cfg(test)]

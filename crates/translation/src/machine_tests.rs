@@ -55,7 +55,7 @@ fn a_file_says_what_differs_from_a_cpu() {
         (machine.latencies[0], machine.latencies[1], machine.l2_tlb_hit),
         (Some(5.0), None, Some(7.0))
     );
-    assert_eq!(machine.caches, [Cache::lru(64, 8)]);
+    assert_eq!(machine.caches, [Cache::new(64, 8)]);
     assert_eq!((machine.entries(SIZES[0]), machine.page_levels), (vec![64, 2048], 5));
     assert!(machine.name.contains("8452Y") && machine.source.last().is_some_and(|last| last == "mine.toml"));
 }

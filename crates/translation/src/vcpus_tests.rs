@@ -39,7 +39,7 @@ impl Accesses for Given<'_> {
 }
 
 fn arrays() -> Vec<Array> {
-    vec![Array::new(1, BASE, 2, 2), Array::new(2, BASE, 4, 4)]
+    vec![Array::new(1, &[BASE], 2, 2), Array::new(2, &[BASE], 4, 4)]
 }
 
 fn backing(mode: Mode) -> Backing {

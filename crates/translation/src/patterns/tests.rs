@@ -131,8 +131,8 @@ fn a_larger_heap_has_the_same_live_objects_and_is_collected_less_often() {
 fn counts(pattern: Pattern, accesses: u64) -> Counts {
     let setup = Setup {
         arrays: vec![
-            Array::new(1, Bytes::kib(4), 16, 4),
-            Array::new(2, Bytes::kib(4), 128, 12),
+            Array::new(1, &[Bytes::kib(4)], 16, 4),
+            Array::new(2, &[Bytes::kib(4)], 128, 12),
         ],
         backing: Backing::native(Bytes::kib(4)),
         mode: Mode::Native,

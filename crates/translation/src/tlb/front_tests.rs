@@ -1,13 +1,12 @@
 //! The fast TLBs miss exactly where the slow and obvious ones do.
 
 use model::Bytes;
-use model::tlb::Hash;
 use proptest::prelude::*;
 
 use crate::random::mixed;
 use crate::tlb::front::Front;
 use crate::tlb::reference::{Reference, backings, side};
-use crate::{Access, Array, Backing, Held, Replacement, Side};
+use crate::{Access, Array, Backing, Held, Side};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// What a test does to both models.
@@ -23,8 +22,6 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
     let geometry = (
         1_u32..=12,
         prop_oneof![Just(1_u32), Just(2), Just(3), Just(4), Just(16)],
-        0..Replacement::ALL.len(),
-        any::<bool>(),
     );
     let first = (geometry.clone(), any::<bool>());
     (
@@ -35,14 +32,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
         ),
     )
         .prop_map(|((l1, split), (ways, l2))| {
-            let array = |level, (ways, sets, policy, hashed): (u32, u32, usize, bool), pages: &[Bytes]| {
-                let mut array = Array::shared(level, pages, sets, ways);
-                array.replacement = Replacement::ALL[policy];
-                for held in &mut array.holds {
-                    held.hash = if hashed { Hash::Fold } else { Hash::Linear };
-                }
-                array
-            };
+            let array = |level, (ways, sets): (u32, u32), pages: &[Bytes]| Array::new(level, pages, sets, ways);
             let mut all = if split {
                 let sided = |sides: &[Side], pages| Array {
                     sides: sides.to_vec(),
@@ -56,7 +46,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
             } else {
                 vec![array(1, l1, &SIZES)]
             };
-            all.push(array(2, (ways, l2.1, l2.2, l2.3), &SIZES[..2]));
+            all.push(array(2, (ways, l2.1), &SIZES[..2]));
             all
         })
 }
@@ -120,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_policy_geometry_page_size_and_flush_misses_where_the_slow_model_does(
+    fn every_geometry_page_size_and_flush_misses_where_the_slow_model_does(
         arrays in arrays(),
         backing in backings(SIZES),
         steps in steps(),
@@ -135,7 +125,7 @@ proptest! {
 fn a_stream_misses_once_a_page_as_dynamorio_counts_it() {
     // 20 million loads of 8 bytes in a row over 4 KiB pages: 39,062.5 pages, which DynamoRIO 11's `-tool TLB` (64 x 4, 1536 x 12, LRU)
     // counts as 39,063 misses in both levels.
-    let arrays = [Array::new(1, SIZES[0], 16, 4), Array::new(2, SIZES[0], 128, 12)];
+    let arrays = [Array::new(1, &[SIZES[0]], 16, 4), Array::new(2, &[SIZES[0]], 128, 12)];
     let mut front = Front::new(&arrays, Backing::native(SIZES[0]));
     let loads = (0..20_000_000_u64).map(|number| Access::load((number * 8) % (1 << 30)));
     assert_eq!(loads.filter(|&load| front.misses(load)).count(), 39_063);
@@ -145,7 +135,7 @@ fn a_stream_misses_once_a_page_as_dynamorio_counts_it() {
 
 #[test]
 fn a_page_size_without_entries_is_walked_each_time() {
-    let mut front = Front::new(&[Array::new(1, SIZES[0], 16, 4)], Backing::native(SIZES[1]));
+    let mut front = Front::new(&[Array::new(1, &[SIZES[0]], 16, 4)], Backing::native(SIZES[1]));
     assert!((0..5).all(|_| front.misses(Access::load(0))));
 }
 
@@ -162,7 +152,7 @@ fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other
     let number = number.expect("half of the ranges");
     let [base, huge] = [12, 21].map(|bits| Access::load(number << bits));
     let other = Access::load((number << 21) + (1 << 20));
-    let mut front = Front::new(&[Array::shared(1, &SIZES[..2], 1, 2)], backing);
+    let mut front = Front::new(&[Array::new(1, &SIZES[..2], 1, 2)], backing);
     let mut misses = |accesses: &[Access]| accesses.iter().map(|&access| front.misses(access)).collect::<Vec<_>>();
     assert_eq!(
         misses(&[base, huge, other, base, huge]),
@@ -175,7 +165,7 @@ fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other
         "two ways"
     );
     // One array for each size: nothing competes.
-    let split = [Array::new(1, SIZES[0], 1, 2), Array::new(1, SIZES[1], 1, 1)];
+    let split = [Array::new(1, &[SIZES[0]], 1, 2), Array::new(1, &[SIZES[1]], 1, 1)];
     let mut front = Front::new(&split, backing);
     let lap = [base, huge, beside, other];
     let missed: Vec<bool> = [lap, lap]
@@ -189,15 +179,10 @@ fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other
 #[test]
 fn two_halves_of_one_array_hold_what_they_are_for() {
     // As in Ice Lake's second level: base pages in all sets, huge pages in one half each.
-    let held = |page, first, sets| Held {
-        page,
-        first,
-        sets,
-        hash: Hash::Linear,
-    };
+    let held = |page, first, sets| Held { page, first, sets };
     let array = Array {
         holds: vec![held(SIZES[0], 0, 8), held(SIZES[1], 0, 4), held(SIZES[2], 4, 4)],
-        ..Array::shared(1, &SIZES, 8, 2)
+        ..Array::new(1, &SIZES, 8, 2)
     };
     assert_eq!(SIZES.map(|page| array.entries(page)), [16, 8, 8]);
     for (page, reach) in [(SIZES[0], 16), (SIZES[1], 8), (SIZES[2], 8)] {

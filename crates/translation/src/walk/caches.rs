@@ -2,26 +2,19 @@
 
 use crate::access::ADDRESS_BITS;
 use crate::random::{golden, mixed};
-use crate::tlb::sets::{Replacement, Sets};
+use crate::tlb::sets::Sets;
 
-/// One cache, of 64-byte lines.
+/// One cache, of 64-byte lines, under LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// Sets: a power of two is indexed by the line's low bits, others by a hash, as sliced caches are.
     pub sets: u32,
     pub ways: u32,
-    /// Which line of a full set goes.
-    pub replacement: Replacement,
 }
 
 impl Cache {
-    pub fn lru(sets: u32, ways: u32) -> Self {
-        let replacement = Replacement::Lru;
-        Self {
-            sets,
-            ways,
-            replacement,
-        }
+    pub const fn new(sets: u32, ways: u32) -> Self {
+        Self { sets, ways }
     }
 
     pub fn lines(&self) -> u64 {
@@ -62,7 +55,7 @@ pub(crate) struct Caches {
 impl Caches {
     /// Empty caches, at most three of them; the first one is asked first.
     pub(crate) fn new(caches: &[Cache], shared: Shared) -> Self {
-        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways, cache.replacement));
+        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways));
         Self {
             levels: caches.iter().take(PLACES - 1).map(level).collect(),
             shared,
@@ -204,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found_where_it_still_fits() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::new(64, 8), Cache::new(1536, 12)], Shared::InOrder);
         assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
         assert_eq!(found(&mut caches, [4096, 4097, 4159]), [3, 0, 0, 0]);
         // 32 KiB and more push it out of the first level, not out of the second.
@@ -217,7 +210,7 @@ mod tests {
 
     #[test]
     fn lines_that_follow_each_other_in_a_page_come_from_the_second_cache_but_for_the_first() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::new(64, 8), Cache::new(1536, 12)], Shared::InOrder);
         let mut fetched = 0;
         let mut read = |caches: &mut Caches, bytes: &[u64]| {
             let mut places = [0; PLACES];
@@ -247,7 +240,7 @@ mod tests {
 
     #[test]
     fn data_and_entries_share_lines() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8)], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::new(64, 8)], Shared::InOrder);
         assert_eq!((caches.data(64), caches.entry(64)), ((PLACES - 1, false), 0));
         assert_eq!((caches.data(65), caches.entry(128)), ((0, false), PLACES - 1));
     }

@@ -1,6 +1,6 @@
 //! One radix page table with its page-walk caches: which levels a walk reads.
 
-use crate::tlb::sets::{Replacement, Sets};
+use crate::tlb::sets::Sets;
 
 /// Address bits of one level's index.
 const INDEX: u32 = 9;
@@ -71,7 +71,7 @@ impl Radix {
     /// A table with 4 or 5 levels.
     pub(crate) fn new(levels: u8, WalkCaches(entries): WalkCaches) -> Self {
         let caches = (1..levels).zip(entries).filter(|&(_, entries)| entries > 0);
-        let cache = |(level, entries)| (level, Sets::new(1, entries, Replacement::Lru));
+        let cache = |(level, entries)| (level, Sets::new(1, entries));
         Self {
             levels,
             caches: caches.map(cache).collect(),

@@ -85,7 +85,7 @@ fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order
     let ordered = WalkerSpec {
         caches: WalkCaches([32, 8, 4, 2]),
         nested_tlb: 64,
-        data_caches: vec![Cache::lru(4096, 16)],
+        data_caches: vec![Cache::new(4096, 16)],
         ..spec()
     };
     let scattered = WalkerSpec {
@@ -143,7 +143,7 @@ fn what_leaves_a_guest_under_shadow_paging_is_counted() {
         Ok(page(1)),
         Ok(page(2)),
     ];
-    let arrays = [Array::new(1, SIZES[0], 16, 4)];
+    let arrays = [Array::new(1, &[SIZES[0]], 16, 4)];
     let shadow = counted(
         &arrays,
         Backing::nested(SIZES[0], SIZES[0]),
@@ -183,10 +183,10 @@ fn small_blocks_and_large_ones_count_alike() {
         .collect();
     let walker = WalkerSpec {
         caches: WalkCaches([4, 2, 2, 0]),
-        data_caches: vec![Cache::lru(8, 4)],
+        data_caches: vec![Cache::new(8, 4)],
         ..spec()
     };
-    let arrays = [Array::new(1, SIZES[0], 4, 4), Array::new(2, SIZES[0], 16, 8)];
+    let arrays = [Array::new(1, &[SIZES[0]], 4, 4), Array::new(2, &[SIZES[0]], 16, 8)];
     let run = |steps: &[Step]| counted(&arrays, Backing::native(SIZES[0]), Mode::Native, &walker, steps);
     assert_eq!(run(&steps), run(&apart));
 }
@@ -258,10 +258,10 @@ proptest! {
             caches: WalkCaches(caches),
             nested_tlb: tlb,
             scatter: None,
-            data_caches: vec![Cache::lru(4, 4), Cache::lru(24, 12)],
+            data_caches: vec![Cache::new(4, 4), Cache::new(24, 12)],
                 ..spec()
         };
-        let arrays = [Array::shared(1, &SIZES, 4, 4)];
+        let arrays = [Array::new(1, &SIZES, 4, 4)];
         let nested = counted(&arrays, Backing::nested(SIZES[page], ALL), Mode::Nested, &walker, &steps);
         let native = counted(&arrays, Backing::native(SIZES[page]), Mode::Native, &walker, &steps);
         prop_assert_eq!(nested, native);
@@ -278,7 +278,7 @@ proptest! {
             caches: WalkCaches(caches),
             nested_tlb: tlb,
             scatter: None,
-            data_caches: vec![Cache::lru(16, 8)],
+            data_caches: vec![Cache::new(16, 8)],
             ..spec()
         };
         let with = counted(&[], backing, Mode::Nested, &walker, &steps).walkers[0];

@@ -170,7 +170,7 @@ fn scatter() -> impl Strategy<Value = Scatter> {
 fn spec() -> impl Strategy<Value = WalkerSpec> {
     let cache = || {
         let sets = prop_oneof![Just(1_u32), Just(4), Just(16), Just(12)];
-        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache::lru(sets, ways))
+        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache::new(sets, ways))
     };
     let levels = 4_u8..=5;
     let tlb = prop_oneof![Just(0_u32), 1..12_u32, 30..140_u32];
