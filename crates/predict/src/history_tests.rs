@@ -109,7 +109,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
         caches: vec![Cache::new(64, 12), Cache::new(2048, 16), Cache::new(32768, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     };
-    machine.surroundings.scatter = scatter;
+    machine.scatter = scatter;
     let setting: Setting = "nested:4K/4K".parse().expect("a setting");
     let mut generator = pattern.over(size, 1);
     let mut stream = Vec::new();

@@ -105,7 +105,7 @@ pub fn replay<R: Read + Send>(
 ) -> Result<Replayed, ReplayError> {
     let check = |&setting: &Setting| possible(&replay.machine, setting);
     replay.settings.iter().try_for_each(check)?;
-    if replay.machine.surroundings.vcpus() > 1 {
+    if replay.machine.vcpus > 1 {
         return Err(ReplayError::Vcpus);
     }
     let has_windows = trace.head().is_some();
@@ -233,7 +233,7 @@ fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) 
 impl Replay {
     /// Base pages lie where the trace saw those of the program, unless the machine says where. In order, if neither does.
     pub fn lay_pages(&mut self, head: Option<&Head>) {
-        let scatter = &mut self.machine.surroundings.scatter;
+        let scatter = &mut self.machine.scatter;
         let seen = head.and_then(|head| head.frames.as_ref());
         *scatter = scatter.or(seen.map(Scatter::of));
         if scatter.is_none() {

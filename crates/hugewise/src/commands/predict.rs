@@ -171,7 +171,7 @@ fn replayed(asked: &mut Replay, recorded: Recorded, runs: Calibrated) -> anyhow:
 
 /// A prediction is against base pages, for one CPU.
 fn suits(machine: &Machine) -> anyhow::Result<()> {
-    if machine.surroundings.vcpus() > 1 {
+    if machine.vcpus > 1 {
         bail!("vcpus: a trace runs on one virtual CPU (leave vcpus out, or simulate a pattern)");
     }
     let pages = [Bytes::kib(4), Bytes::mib(2)];

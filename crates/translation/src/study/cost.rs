@@ -76,7 +76,6 @@ fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
 impl Weights {
     /// Those of a machine.
     pub fn of(machine: &Machine) -> Self {
-        let around = machine.surroundings;
         let [l1, l2, l3, memory] = machine.latencies;
         let has_second = machine.arrays.iter().any(|array| array.level > 1);
         let second_level = if has_second { machine.l2_tlb_hit } else { Some(0.0) };
@@ -88,8 +87,8 @@ impl Weights {
             (second_level, L2_TLB_HIT),
             (machine.walk, WALK),
             (machine.exit, EXIT),
-            (around.ipi, IPI),
-            (around.ipi_exits, IPI_EXITS),
+            (machine.ipi, IPI),
+            (machine.ipi_exits, IPI_EXITS),
         ];
         let mut ranges = sources.map(|(known, swept)| known.map_or(swept, Range::exactly));
         let mut known = sources.map(|(known, _)| known.is_some());
@@ -97,13 +96,13 @@ impl Weights {
             ranges[LAST].low = ranges[machine.caches.len()].low;
             known[LAST] = false;
         }
-        if around.vcpus() == 1 {
+        if machine.vcpus == 1 {
             known[IPI_PLACE..].fill(true);
         }
         Self {
             ranges,
             known,
-            table_memory: around.table_memory(),
+            table_memory: machine.table_memory,
             walk_reads: machine.walk_reads.unwrap_or(1.0),
         }
     }

@@ -55,7 +55,7 @@ pub fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         host_levels: machine.host_page_levels,
         caches: machine.walk_caches.unwrap_or(caches),
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
-        scatter: machine.surroundings.scatter,
+        scatter: machine.scatter,
         data_caches: machine.caches.clone(),
         shared: Shared::InOrder,
     };
@@ -85,9 +85,7 @@ fn cases(study: &Study) -> Vec<(Bytes, Setting)> {
 pub fn counted(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Vec<Counts>, StudyError> {
     study.check()?;
     let counted = on_all_cpus(&cases(study), progress, |&(size, setting)| {
-        let mut accesses = study
-            .pattern
-            .threads(size, study.seed, study.machine.surroundings.vcpus());
+        let mut accesses = study.pattern.threads(size, study.seed, study.machine.vcpus);
         engine(&study.machine, setting).run_pattern(&mut accesses, study.warm_up, study.accesses)
     });
     Ok(counted)
@@ -168,7 +166,7 @@ pub fn engine(machine: &Machine, setting: Setting) -> Engine {
         backing: setting.backing(),
         mode: setting.mode,
     };
-    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.surroundings.vcpus().into());
+    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.vcpus.into());
     match machine.fetches_ahead {
         true => engine.fetching_ahead(),
         false => engine,
@@ -283,7 +281,7 @@ pub fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
     });
     let has = |is_one: &dyn Fn(Mode) -> bool| settings.iter().any(|setting| is_one(setting.mode));
     let is_used = |unknown: &Unknown| match unknown {
-        Unknown::Exit if machine.surroundings.vcpus() > 1 => has(&|mode| mode != Mode::Native),
+        Unknown::Exit if machine.vcpus > 1 => has(&|mode| mode != Mode::Native),
         Unknown::Exit => has(&|mode| mode == Mode::Shadow),
         Unknown::IpiExits => has(&|mode| mode != Mode::Native),
         Unknown::L3Latency => machine.caches.len() > 2,
