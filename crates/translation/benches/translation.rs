@@ -31,6 +31,7 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     };
     let caches = WalkerSpec {
         data_caches: vec![Cache::new(64, 12), Cache::new(2048, 16)],

@@ -179,15 +179,6 @@ impl Engine {
         self
     }
 
-    /// The machine with caches that fetch data lines ahead of streams.
-    #[must_use]
-    pub fn fetching_ahead(mut self) -> Self {
-        for cpu in &mut self.cpus {
-            cpu.walkers.iter_mut().for_each(Walker::fetch_ahead);
-        }
-        self
-    }
-
     /// Runs so many accesses, or all that there are. What the last block has beyond them is left out.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ fn engine(mode: Mode, vcpus: usize) -> Engine {
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     };
     Engine::new(setup, &[walker]).with_vcpus(vcpus)
 }

@@ -58,6 +58,7 @@ pub fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         scatter: machine.scatter,
         data_caches: machine.caches.clone(),
         shared: Shared::InOrder,
+        fetches_ahead: machine.fetches_ahead,
     };
     let [small, middle, large] = SWEPT.map(spec);
     let others: Vec<WalkerSpec> = [small, large].into_iter().filter(|walker| *walker != middle).collect();
@@ -166,11 +167,7 @@ pub fn engine(machine: &Machine, setting: Setting) -> Engine {
         backing: setting.backing(),
         mode: setting.mode,
     };
-    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.vcpus.into());
-    match machine.fetches_ahead {
-        true => engine.fetching_ahead(),
-        false => engine,
-    }
+    Engine::new(setup, &walkers(machine)).with_vcpus(machine.vcpus.into())
 }
 
 /// Does something for every item on as many threads as there are CPUs; results keep their order.

@@ -21,6 +21,7 @@ fn spec() -> WalkerSpec {
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     }
 }
 

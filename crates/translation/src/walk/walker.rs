@@ -68,14 +68,10 @@ impl Walker {
             guest: Radix::new(spec.levels, spec.caches),
             leaf: backing.by_range(|backing| leaf(shift(page(backing)))),
             host: host.map(|page| Nested::new(spec, page)),
-            caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
+            caches: (!spec.data_caches.is_empty())
+                .then(|| Caches::new(&spec.data_caches, spec.shared, spec.fetches_ahead)),
             counts: WalkCounts::default(),
         }
-    }
-
-    /// Data lines are fetched ahead of streams.
-    pub(crate) fn fetch_ahead(&mut self) {
-        self.caches.iter_mut().for_each(Caches::fetch_ahead);
     }
 
     /// Reads data, and walks before it for the accesses at some places, all in the order of the accesses.

@@ -191,6 +191,7 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
                 caches,
                 nested_tlb,
                 shared: if is_hashed { Shared::Hashed } else { Shared::InOrder },
+                fetches_ahead: false,
                 data_caches,
             },
         )
