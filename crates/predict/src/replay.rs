@@ -1,7 +1,6 @@
 //! A trace through many settings at once: read one time, whatever its length, so that it may come through a pipe.
 
 use std::io::Read;
-use std::thread;
 
 use crate::error::ReplayError;
 use crate::stretch::{Stretch, each_stretch};
@@ -9,7 +8,8 @@ use crate::trace::Trace;
 use crate::trace::own::{Head, Told};
 use translation::machine::{Machine, RowReading};
 use translation::study::{
-    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, possible, unknown, weighed,
+    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, on_all_cpus, possible, unknown,
+    weighed,
 };
 use translation::{Access, Counts, Engine, Scatter};
 
@@ -213,21 +213,7 @@ fn joined(parts: &[Part]) -> Vec<Part> {
 
 /// Each engine does the same, on all CPUs; gives what came of each.
 fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) -> Vec<T> {
-    // A thread takes longer to start than a short stretch to simulate.
-    if let [engine] = engines {
-        return vec![run(engine)];
-    }
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let each = engines.len().div_ceil(cpus).max(1);
-    let run = &run;
-    thread::scope(|scope| {
-        let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Vec<T>>());
-        let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .flat_map(|results| results.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    on_all_cpus(engines, &|_, _| {}, run)
 }
 
 impl Replay {

@@ -1,7 +1,7 @@
 //! Runs a study's cases on all CPUs, and turns counts into results.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use model::Bytes;
@@ -170,33 +170,43 @@ pub fn engine(machine: &Machine, setting: Setting) -> Engine {
     Engine::new(setup, &walkers(machine)).with_vcpus(machine.vcpus.into())
 }
 
-/// Does something for every item on as many threads as there are CPUs; results keep their order.
-pub fn on_all_cpus<T: Sync, R: Send>(
-    items: &[T],
+/// Does something with every item on as many threads as there are CPUs; results keep their order.
+pub fn on_all_cpus<T, R: Send>(
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator + Send>,
     progress: &(dyn Fn(usize, usize) + Sync),
-    each: impl Fn(&T) -> R + Sync,
+    each: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    let items = items.into_iter();
+    let all = items.len();
+    let (next, done, results) = (
+        Mutex::new(items.enumerate()),
+        AtomicUsize::new(0),
+        Mutex::new(Vec::new()),
+    );
     let work = || {
-        while let Some((number, item)) = {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            items.get(number).map(|item| (number, item))
-        } {
+        loop {
+            let Some((number, item)) = lock(&next).next() else {
+                return;
+            };
             let result = each(item);
-            // A thread that panicked has ended the whole scope; its lock is not asked again.
-            results
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .push((number, result));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+            lock(&results).push((number, result));
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
         }
     };
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| (0..cpus.min(items.len())).for_each(|_| drop(scope.spawn(work))));
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    thread::scope(|scope| {
+        // This thread works, too, so that one item alone starts no other.
+        (1..cpus.min(all)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|&(number, _)| number);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A thread that panicked has ended the whole scope; its lock is not asked again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A case with what its counts cost, beside those of the baseline.
