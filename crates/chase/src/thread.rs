@@ -9,7 +9,7 @@ pub use crate::syscall::involuntary_switches;
 /// Keeps the calling thread on one CPU until dropped, then gives it back the CPUs it had.
 #[derive(Debug)]
 pub struct Pinned {
-    cpu: u32,
+    pub cpu: u32,
     before: CpuSet,
 }
 
@@ -39,10 +39,6 @@ impl Pinned {
     /// Lets the calling thread, a helper that set this one up, run wherever the pinned one could before.
     pub fn free_helper(&self) {
         let _ = sched_setaffinity(None, &self.before);
-    }
-
-    pub fn cpu(&self) -> u32 {
-        self.cpu
     }
 }
 

@@ -48,9 +48,9 @@ fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
         curve: false,
     };
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
-    asked.lay_pages(trace.head());
+    asked.lay_pages(trace.head.as_ref());
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
-    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed, None)
+    asked.prediction("a".to_owned(), trace.head.clone(), &replayed, None)
 }
 
 fn row(prediction: &Prediction, mode: Mode, guest: Bytes) -> &Row {

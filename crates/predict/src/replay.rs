@@ -108,7 +108,7 @@ pub fn replay<R: Read + Send>(
     if replay.machine.vcpus > 1 {
         return Err(ReplayError::Vcpus);
     }
-    let has_windows = trace.head().is_some();
+    let has_windows = trace.head.is_some();
     let (mut running, mut parts) = (Running::new(replay, has_windows), Vec::<Part>::new());
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
@@ -123,14 +123,14 @@ pub fn replay<R: Read + Send>(
     })?;
     if has_windows {
         let is_whole = parts.iter().map(|part| part.kept[0].accesses).sum::<u64>() < replay.accesses;
-        let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
+        let end = trace.head.as_ref().and_then(|head| head.run_us).filter(|_| is_whole);
         weigh(&mut parts, end);
     }
     match parts.is_empty() {
         true => Err(ReplayError::OnlyWarmUp),
         false => Ok(Replayed {
             parts,
-            windows: trace.told().windows,
+            windows: trace.told.windows,
             curves: running.curves.map_or_else(Vec::new, Curves::finish),
         }),
     }

@@ -44,7 +44,7 @@ impl Pages {
 
     /// Are there too few untouched pages left for a batch?
     fn is_used_up(&self) -> bool {
-        self.next + self.batch * self.page > self.arena.len()
+        self.next + self.batch * self.page > self.arena.size()
     }
 
     /// All pages are given back to the kernel.

@@ -188,7 +188,7 @@ impl Tour<'_> {
         let least = (0..blocks).map(|_| block()).min()?;
         let after = rate(clock);
         let steady = (before - after).abs() <= CLOCK_CHANGE * before.max(after);
-        let least = least.saturating_sub(clock.overhead());
+        let least = least.saturating_sub(clock.overhead);
         steady.then(|| least as f64 / (laps * self.steps) as f64 * (before + after) / 2.0)
     }
 }

@@ -76,10 +76,10 @@ fn of_trace(
         None => warnings.push(read_once()),
     }
     let mut opened = Opened::open(path, args.trace_format, false)?;
-    asked.lay_pages(opened.trace.head());
+    asked.lay_pages(opened.trace.head.as_ref());
     let replayed = opened.run(session, asked)?;
-    let name = format!("{} ({})", path.display(), opened.trace.format().name());
-    let prediction = asked.prediction(name, opened.trace.head().cloned(), &replayed, None);
+    let name = format!("{} ({})", path.display(), opened.trace.format.name());
+    let prediction = asked.prediction(name, opened.trace.head.clone(), &replayed, None);
     Ok(Some((prediction, reaches(asked))))
 }
 

@@ -84,7 +84,7 @@ pub fn run(
         no_pmu: outcome.no_pmu.clone(),
         tsc_ghz: ticks_per_ns,
         core_ghz: outcome.core_ghz(ticks_per_ns),
-        cpu: job.pinned.cpu(),
+        cpu: job.pinned.cpu,
         rounds: outcome.rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };

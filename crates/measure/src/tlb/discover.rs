@@ -80,7 +80,8 @@ pub struct Search<'a, O> {
     pub oracle: O,
     effort: Effort,
     stop: &'a dyn Fn() -> bool,
-    until: Option<Instant>,
+    /// The next rounds end at that time, whatever is known by then.
+    pub until: Option<Instant>,
     survey: Survey,
     stopped: bool,
     /// Nothing was finished yet where the level is looked for now.
@@ -142,11 +143,6 @@ impl<'a, O: Oracle> Search<'a, O> {
             near: Place::default(),
             far: Place::default(),
         }
-    }
-
-    /// The next rounds end at that time, whatever is known by then.
-    pub fn until(&mut self, end: Instant) {
-        self.until = Some(end);
     }
 
     /// Is there a level that another round may show?

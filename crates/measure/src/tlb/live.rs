@@ -92,7 +92,8 @@ const CONSTANT: f64 = 0.3;
 /// The pages of one kind on this machine.
 pub struct Live<'a> {
     clock: &'a CoreClock,
-    takes: Bytes,
+    /// The memory that it takes at the most.
+    pub takes: Bytes,
     page: u64,
     near: Span,
     near_limits: Limits,
@@ -101,7 +102,8 @@ pub struct Live<'a> {
     dense: Span,
     list: Span,
     flush: Flush,
-    memory: Memory,
+    /// How the pages lie, and what proves it.
+    pub memory: Memory,
 }
 
 impl<'a> Live<'a> {
@@ -156,11 +158,6 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// The memory that it takes at the most.
-    pub fn takes(&self) -> Bytes {
-        self.takes
-    }
-
     /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of huge pages, or split them.
     pub fn disproved(&self) -> Option<String> {
         [(&self.near, self.near_limits), (&self.far, self.far_limits)]
@@ -170,11 +167,6 @@ impl<'a> Live<'a> {
                 let share = span.large_share(Bytes(self.page * limits.span)).ok()?;
                 denied(self.memory.kind, share).map(|why| format!("{why} when it ended"))
             })
-    }
-
-    /// How the pages lie, and what proves it.
-    pub fn memory(&self) -> Memory {
-        self.memory.clone()
     }
 
     fn visits(&self, probe: Probe, order: u64) -> Vec<u64> {

@@ -70,7 +70,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         warnings: Vec::new(),
         tlb: Tlb {
             known: spec.known.clone(),
-            cpu: pinned.cpu(),
+            cpu: pinned.cpu,
             ..Tlb::default()
         },
         cycles_per_tick: Vec::new(),
@@ -141,7 +141,8 @@ impl<'a> Job<'a> {
         };
         let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
         let mut search = Search::new(live, effort, self.stop);
-        search.until(self.begun + self.time().mul_f64(if kind.is_large() { FIRST_LARGE } else { FIRST }));
+        let first = if kind.is_large() { FIRST_LARGE } else { FIRST };
+        search.until = Some(self.begun + self.time().mul_f64(first));
         search.look();
         self.keep(kind, &search);
         self.searches.push((kind, search));
@@ -149,7 +150,7 @@ impl<'a> Job<'a> {
 
     /// Memory that may be taken beside that of the searches so far, which is kept until the end.
     fn room(&self) -> Bytes {
-        let taken: u64 = self.searches.iter().map(|(_, search)| search.oracle.takes().0).sum();
+        let taken: u64 = self.searches.iter().map(|(_, search)| search.oracle.takes.0).sum();
         Bytes(self.spec.memory.0.saturating_sub(taken))
     }
 
@@ -162,7 +163,7 @@ impl<'a> Job<'a> {
         let end = self.begun + self.time();
         let mut searches = std::mem::take(&mut self.searches);
         for (_, search) in &mut searches {
-            search.until(end);
+            search.until = Some(end);
         }
         while Instant::now() < end && searches.iter().any(|(_, search)| search.is_open()) {
             for (kind, search) in searches.iter_mut().filter(|(_, search)| search.is_open()) {
@@ -208,9 +209,9 @@ impl<'a> Job<'a> {
             self.tlb.levels.retain(|level| level.kind != kind);
             return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
         }
-        self.tlb.memory.push(search.oracle.memory());
+        self.tlb.memory.push(search.oracle.memory.clone());
         let found = search.found();
-        self.tlb.dropped += found.survey.disturbed();
+        self.tlb.dropped += found.survey.disturbed;
         self.tlb.curves.extend(curves(kind, &found));
         let busy = (1..)
             .zip(&found.levels)

@@ -10,7 +10,8 @@ use super::probe::{Layout, Oracle, Probe, Sweep};
 pub struct Survey {
     costs: BTreeMap<Probe, Costs>,
     passes: u32,
-    disturbed: u64,
+    /// Attempts that were thrown away.
+    pub disturbed: u64,
 }
 
 #[derive(Debug, Default)]
@@ -50,11 +51,6 @@ impl Survey {
         let Costs { sorted, by_pass } = self.costs.entry(probe).or_default();
         sorted.insert(sorted.partition_point(|&other| other < cost), cost);
         by_pass.push((self.passes, cost));
-    }
-
-    /// Attempts that were thrown away.
-    pub fn disturbed(&self) -> u64 {
-        self.disturbed
     }
 
     /// What a probe costs undisturbed: disturbance only adds.

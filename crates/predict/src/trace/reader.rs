@@ -11,11 +11,13 @@ use translation::{Access, Side};
 /// A trace that is being read.
 pub struct Trace<R> {
     pub(super) bytes: Bytes<R>,
-    pub(super) format: TraceFormat,
+    pub format: TraceFormat,
     pub(super) fetches: bool,
     pub(super) state: State,
-    pub(super) told: Told,
-    pub(super) head: Option<own::Head>,
+    /// What it said so far.
+    pub told: Told,
+    /// How it was made, if it says so.
+    pub head: Option<own::Head>,
 }
 
 /// What a trace said so far.
@@ -47,15 +49,6 @@ pub(super) struct State {
 }
 
 impl<R: Read> Trace<R> {
-    pub fn format(&self) -> TraceFormat {
-        self.format
-    }
-
-    /// How it was made, if it says so.
-    pub fn head(&self) -> Option<&own::Head> {
-        self.head.as_ref()
-    }
-
     /// Bytes that were read.
     pub fn offset(&self) -> u64 {
         self.bytes.offset()
@@ -67,11 +60,6 @@ impl<R: Read> Trace<R> {
             0 => &self.told.window,
             _ => &self.state.before,
         }
-    }
-
-    /// What it said so far.
-    pub fn told(&self) -> &Told {
-        &self.told
     }
 
     /// An error `back` bytes before what is read next.

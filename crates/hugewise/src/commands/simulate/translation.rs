@@ -177,7 +177,7 @@ fn of_trace(session: &Session<'_>, args: &Translation, machine: Machine, path: &
     };
     let mut opened = Opened::open(path, args.trace_format, args.fetches)?;
     let replayed = opened.run(session, &asked)?;
-    let name = format!("{} ({})", path.display(), opened.trace.format().name());
+    let name = format!("{} ({})", path.display(), opened.trace.format.name());
     Ok(asked.simulation(name, &replayed)?)
 }
 

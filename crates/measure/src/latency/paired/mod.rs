@@ -20,7 +20,7 @@ use crate::{Error, distinct};
 /// A comparison of the kinds of a spec with the first of them at its sizes, in stretches with other work between them: contention comes
 /// and goes for seconds to minutes, and what is spread over a minute has seen more of it.
 pub struct Paired {
-    spec: Spec,
+    pub spec: Spec,
     plan: Plan,
     draws: Draws,
     /// What backed each point in the last draw, and why it has no time.
@@ -70,10 +70,6 @@ impl Paired {
         })
     }
 
-    pub fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
     /// Was no memory taken yet?
     pub fn is_new(&self) -> bool {
         self.draws.len() == 0
@@ -86,7 +82,7 @@ impl Paired {
     /// [`Error`]; everything is released in each case.
     pub fn go_on(&mut self, time: Duration, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let mut bench = Live::new(&self.spec, &mut self.proofs, &mut self.host_lines, stop)?;
-        self.cpu = bench.cpu();
+        self.cpu = bench.pinned.cpu;
         let mut each = |draws: &Draws, left: Duration| {
             let done = 1.0 - left.as_secs_f64() / time.as_secs_f64().max(1e-9);
             progress.step(done, left, &format!("page kinds compared, draw {}", draws.len() + 1));

@@ -114,7 +114,7 @@ fn leaves(visits: &mut Visits<'_>, course: &Course) -> Result<Option<Leaves>, vm
 
 /// What backs the arena, if it is the kind that was asked for.
 fn prove(kind: PageKind, arena: &Arena) -> Result<Backing, Box<dyn Error>> {
-    match processes::own_range(arena.address(), arena.len()) {
+    match processes::own_range(arena.address(), arena.size()) {
         Reading::Unread(why) => Err(format!("the backing could not be proved: {why}").into()),
         Reading::Known(proof) if proof.backing.share(kind).is_some_and(|share| share >= verdict::ALL) => {
             Ok(proof.backing)
