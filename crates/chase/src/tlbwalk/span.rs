@@ -30,12 +30,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Reserves `pages` pages of `kind`, `page` bytes each. Nothing is brought in yet, except that pages of a pool which all
-    /// are one page are mapped one by one.
+    /// Reserves `pages` pages of `kind`, one at least. Nothing is brought in yet, except that pages of a pool which all are one
+    /// page are mapped one by one.
     ///
     /// # Errors
     /// If address space is short, a pool has no free page, or the kernel has no such kind.
-    pub fn reserve(kind: PageKind, page: Bytes, pages: u64, behind: Behind) -> io::Result<Self> {
+    pub fn reserve(kind: PageKind, pages: u64, behind: Behind) -> io::Result<Self> {
+        let (page, pages) = (kind.x86_size(), pages.max(1));
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "more pages than address space");
         let len = page.0.checked_mul(pages).ok_or_else(too_large)?;
         // Aligned to its own size, so that hashes of page numbers are the same for the whole range but for a constant.

@@ -33,7 +33,7 @@ pub use spec::Spec;
 use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
-use live::{Live, Pages};
+use live::Live;
 use result::{contention, curves, level_of, splintered, unknown};
 use sampled::Sampled;
 
@@ -124,8 +124,8 @@ impl<'a> Job<'a> {
     }
 
     /// A kind of another page size, for what must not take entries from the pages that are counted.
-    fn other(kind: PageKind) -> Pages {
-        Pages::of(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
+    fn other(kind: PageKind) -> PageKind {
+        if kind.is_large() { PageKind::Base } else { PageKind::Thp }
     }
 
     fn warning(&mut self, code: &str, text: String) {
@@ -135,7 +135,7 @@ impl<'a> Job<'a> {
     fn levels(&mut self, kind: PageKind) {
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
-        let live = match Live::new(Pages::of(kind), Self::other(kind), self.clock, self.room()) {
+        let live = match Live::new(kind, Self::other(kind), self.clock, self.room()) {
             Ok(live) => live,
             Err(error) => return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
@@ -236,9 +236,9 @@ impl<'a> Job<'a> {
         for &kind in &self.spec.kinds {
             let mut footprints = walks::footprints(kind, thorough);
             let rounds = if thorough { 12 } else { 6 };
-            let (pages, other) = (Pages::of(kind), Self::other(kind));
+            let other = Self::other(kind);
             // The largest are those of the costliest walks: a small control group has the others.
-            let needed = |bytes: &Bytes| walks::takes(pages, other, *bytes);
+            let needed = |bytes: &Bytes| walks::takes(kind, other, *bytes);
             if let Some(large) = footprints.iter().copied().find(|bytes| needed(bytes) > self.room()) {
                 let why = format!(
                     "walks over {large} of page tables and more take {} of memory, and {} may be taken",
@@ -251,7 +251,7 @@ impl<'a> Job<'a> {
             if footprints.is_empty() {
                 continue;
             }
-            match walks::walks(pages, other, &footprints, rounds, self.clock) {
+            match walks::walks(kind, other, &footprints, rounds, self.clock) {
                 Ok(measured) => self.keep_walks(kind, &measured),
                 Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
@@ -279,31 +279,27 @@ impl<'a> Job<'a> {
             self.tlb.host_backing = backing::emulated();
             return;
         }
-        let small = Pages::of(PageKind::Base);
         let lines = self
             .entries(PageKind::Base, 1)
             .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
-        let large = self.split(Pages::of(PageKind::Thp), small, SAMPLED, lines);
+        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, lines);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
         let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
             let lines = self
                 .entries(PageKind::Thp, 1)
                 .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
-            self.split(Pages::of(PageKind::HUGETLB_1G), Pages::of(PageKind::Thp), 1, lines)
+            self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, lines)
         });
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
     }
 
-    fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
+    fn split(&mut self, large: PageKind, small: PageKind, count: u64, lines: u32) -> Option<Split> {
         let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock, self.room()) {
             Ok(sampled) => sampled,
             Err(error) => {
                 self.warning(
                     "tlb-backing",
-                    format!(
-                        "{} pages were not sampled, host backing is not judged: {error}",
-                        large.kind
-                    ),
+                    format!("{large} pages were not sampled, host backing is not judged: {error}"),
                 );
                 return None;
             }

@@ -3,7 +3,7 @@
 use model::PageKind;
 use model::tlb::Sharing;
 
-use super::live::{Pages, must_fit};
+use super::live::must_fit;
 use super::{Job, walks};
 
 impl Job<'_> {
@@ -29,7 +29,7 @@ impl Job<'_> {
         let [Some((ones, penalty)), Some((twos, _))] = kinds.map(|kind| self.entries(kind, level)) else {
             return;
         };
-        let kinds_and_entries = [(Pages::of(kinds[0]), ones.low), (Pages::of(kinds[1]), twos.low)];
+        let kinds_and_entries = [(kinds[0], ones.low), (kinds[1], twos.low)];
         let needed = walks::memory(kinds_and_entries);
         if let Err(why) = must_fit(needed, self.room()) {
             return self.cannot_tell(kinds, level, &why.to_string());

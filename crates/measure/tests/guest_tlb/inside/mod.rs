@@ -13,7 +13,6 @@ use chase::clock::CoreClock;
 use host::snapshot::Mmu;
 use host::{Snapshot, processes};
 use measure::tlb::backing;
-use measure::tlb::live::Pages;
 use measure::tlb::sampled::Sampled;
 use model::tlb::{HostBacking, Verdict};
 use model::{Backing, Bytes, PageKind, Reading};
@@ -86,8 +85,14 @@ impl Machine {
 fn native() -> HostBacking {
     const SAMPLED: u64 = 16;
     let clock = CoreClock::new();
-    let (large, small) = (Pages::of(PageKind::Thp), Pages::of(PageKind::Base));
-    match Sampled::new(large, small, SAMPLED, entries::LINES_EACH.into(), &clock, Bytes::gib(4)) {
+    match Sampled::new(
+        PageKind::Thp,
+        PageKind::Base,
+        SAMPLED,
+        entries::LINES_EACH.into(),
+        &clock,
+        Bytes::gib(4),
+    ) {
         Ok(mut sampled) => verdict::by_entries(backing::sample(
             &mut sampled,
             entries::LINES_EACH,
