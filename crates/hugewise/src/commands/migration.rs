@@ -31,9 +31,6 @@ const SHARE: u64 = 4;
 pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::Result<Outcome> {
     measuring::run(session.ui.look(), session, |session, snapshot| {
         let spec = spec(args, snapshot, session.seed)?;
-        if spec.kinds.is_empty() {
-            return Err(measure::Error::OneCpu.into());
-        }
         session.ui.note("measuring what a move to another CPU costs");
         let measured = measure::migration::run(&spec, &mut session.ui.progress(), &stop::is_asked);
         let mut measured = unless_stopped(measured)?;

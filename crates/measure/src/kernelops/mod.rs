@@ -52,9 +52,8 @@ pub fn run(
     let begun = Instant::now();
     let targets = plan::targets(spec);
     if targets.is_empty() || spec.cpus.is_empty() {
-        return Err(Error::Nothing(
-            "give at least one operation, one number of workers and one CPU",
-        ));
+        let why = "give at least one operation, one number of workers and one CPU";
+        return Err(Error::Spec(why.to_owned()));
     }
     let calibration = chase::clock::Calibration::start();
     let company = Company::now();

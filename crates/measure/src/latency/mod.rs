@@ -56,7 +56,7 @@ pub fn run(
     let begun = Instant::now();
     let points = plan::points(spec);
     if points.is_empty() {
-        return Err(Error::Nothing("give at least one page kind, size and pattern"));
+        return Err(Error::Spec("give at least one page kind, size and pattern".to_owned()));
     }
     let usual = LEAST_BUDGET.max(TIME_PER_WEIGHT.mul_f64(points.iter().map(Target::weight).sum()));
     let budget = spec.budget.unwrap_or(usual);
@@ -96,10 +96,12 @@ fn must_have_room(spec: &Spec) -> Result<(), Error> {
     let own = spec.kinds.iter().map(|kind| plan::own(spec, *kind).0).max();
     let needed = Bytes(clearing(spec).0 + own.unwrap_or(0));
     let available = plan::limit(spec);
-    match needed > available {
-        true => Err(Error::Clearing { needed, available }),
-        false => Ok(()),
+    if needed > available {
+        return Err(Error::Spec(format!(
+            "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm"
+        )));
     }
+    Ok(())
 }
 
 /// A measurement under way, in shifts: the kinds that are measured together.

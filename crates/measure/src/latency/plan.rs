@@ -104,11 +104,9 @@ pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
     let available = limit(spec);
     if let Some(&kind) = kinds.iter().find(|kind| own(spec, **kind) > available) {
         let needed = own(spec, kind);
-        return Err(Error::TooLarge {
-            kind,
-            needed,
-            available,
-        });
+        return Err(Error::Spec(format!(
+            "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
+        )));
     }
     if taken(&kinds) <= spec.available.0 / 2 {
         return Ok(vec![kinds]);
@@ -199,7 +197,7 @@ mod tests {
         assert_eq!(shifts(&spec(kinds.clone(), Bytes::gib(7))).expect("fits").len(), 2);
         assert!(matches!(
             shifts(&spec(kinds, Bytes::gib(2))),
-            Err(Error::TooLarge { .. })
+            Err(Error::Spec(why)) if why.contains("choose smaller working sets")
         ));
     }
 }

@@ -103,11 +103,7 @@ impl Drop for Bench {
 
 impl Field {
     fn new(spec: &Spec, bytes: Bytes) -> Result<Self, Error> {
-        let no_memory = |why: String| Error::NoMemory {
-            page: spec.page,
-            bytes,
-            why,
-        };
+        let no_memory = |why: String| Error::Spec(format!("{bytes} of {} memory: {why}", spec.page));
         let arena = Arena::new(&Want::plain(spec.page, bytes)).map_err(|why| no_memory(why.to_string()))?;
         let order = Order::new(Pattern::RandomLine, bytes, spec.seed);
         let order = order.ok_or_else(|| no_memory("it holds fewer than two lines".to_owned()))?;

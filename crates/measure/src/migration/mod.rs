@@ -38,7 +38,8 @@ pub fn run(
 ) -> Result<(Migration, Vec<Warning>), Error> {
     let begun = Instant::now();
     if spec.kinds.is_empty() {
-        return Err(Error::OneCpu);
+        let why = "fewer than two CPUs may be used: a move needs another one";
+        return Err(Error::Spec(why.to_owned()));
     }
     let mut sweep = Sweep {
         spec,

@@ -55,7 +55,9 @@ const LINES_ANYWAY: u32 = 200;
 /// [`Error::Interrupted`] when stopped, else when nothing can be measured at all.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Warning>), Error> {
     if spec.kinds.is_empty() {
-        return Err(Error::Nothing("name at least one page kind, such as base or thp"));
+        return Err(Error::Spec(
+            "name at least one page kind, such as base or thp".to_owned(),
+        ));
     }
     let begun = Instant::now();
     let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;

@@ -43,10 +43,11 @@ impl Paired {
             ..spec.clone()
         };
         if spec.kinds.len() < 2 || spec.sizes.is_empty() {
-            return Err(Error::Nothing("give base pages, a larger kind and a size"));
+            return Err(Error::Spec("give base pages, a larger kind and a size".to_owned()));
         }
         if super::plan::shifts(&spec)?.len() > 1 {
-            return Err(Error::Nothing("memory does not suffice for all page kinds at once"));
+            let why = "memory does not suffice for all page kinds at once";
+            return Err(Error::Spec(why.to_owned()));
         }
         let nothing = |&asked| {
             let (got, proof) = (Backing::new(), "never mapped".to_owned());
