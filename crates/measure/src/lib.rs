@@ -13,6 +13,7 @@ mod proof;
 mod rounds;
 pub mod tlb;
 mod visits;
+mod warnings;
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,7 @@
 //! Which points there are, on which CPUs, and in which order. Pure.
 
+use std::fmt;
+
 use chase::kernelops::{CHURN, PROCESS, WORKER};
 use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
@@ -12,6 +14,12 @@ use crate::distinct;
 pub(super) struct Target {
     pub(super) op: Op,
     pub(super) workers: u32,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {}", self.op, self.workers)
+    }
 }
 
 /// The CPU of a worker, and another one for whom it talks to.

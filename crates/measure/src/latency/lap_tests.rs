@@ -187,13 +187,13 @@ fn what_a_long_walk_keeps_in_the_last_level_is_found_or_lies_inside_the_bound() 
                 (Some(ticks), None) => {
                     numbers += 1;
                     if (ticks.median / truth - 1.0).abs() > 0.03 {
-                        wrong.push(format!("{at:?} {ticks:?} {:?}", samples.convergence()));
+                        wrong.push(format!("{at:?} {ticks:?} {:?}", samples.arrivals.convergence()));
                     }
                 }
                 (None, Some(bound)) => {
                     let holds = bound.low.is_none_or(|low| low <= truth) && bound.high.is_none_or(|high| truth <= high);
                     if !holds {
-                        wrong.push(format!("{at:?} {bound:?} {:?}", samples.convergence()));
+                        wrong.push(format!("{at:?} {bound:?} {:?}", samples.arrivals.convergence()));
                     }
                 }
                 other => panic!("a number or a bound: {other:?}"),

@@ -197,7 +197,7 @@ fn what_is_reported_is_the_converged_time_or_a_bound_that_holds() {
                     all += 1;
                     numbers += usize::from(samples.ticks().is_some() && returns <= 0.03);
                     if !holds(samples, *truth, 0.03) {
-                        wrong.push((nature, samples.convergence(), samples.ticks()));
+                        wrong.push((nature, samples.arrivals.convergence(), samples.ticks()));
                     }
                 }
             }
