@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use model::Bytes;
 use translation::patterns::Pattern;
+use translation::study::Setting;
 use translation::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Mode, Setup, Shards, Shared, WalkCaches, WalkerSpec,
+    Access, Accesses, Array, BLOCK, Cache, Counts, Engine, Mode, Shards, Shared, WalkCaches, WalkerSpec,
 };
 
 const ACCESSES: usize = 20_000_000;
@@ -175,16 +176,9 @@ fn trace(pattern: Pattern) -> Vec<Access> {
 }
 
 fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
-    let backing = match mode {
-        Mode::Native => Backing::native(BASE),
-        Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
-    };
-    let setup = Setup {
-        arrays: vec![Array::new(1, &[BASE], 16, 4), Array::new(2, &[BASE], 128, 12)],
-        backing,
-        mode,
-    };
-    Engine::new(setup, walker.map(std::slice::from_ref).unwrap_or_default())
+    let arrays = [Array::new(1, &[BASE], 16, 4), Array::new(2, &[BASE], 128, 12)];
+    let walkers = walker.map(std::slice::from_ref).unwrap_or_default();
+    Engine::new(&arrays, Setting::new(mode, BASE, BASE), walkers)
 }
 
 fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {

@@ -6,7 +6,8 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use super::patterns::Pattern;
-use super::{Access, Accesses, Array, Backing, Counts, Engine, Event, Mode, Setup, Shared, WalkCaches, WalkerSpec};
+use super::{Access, Accesses, Array, Counts, Engine, Event, Mode, Shared, WalkCaches, WalkerSpec};
+use crate::setting::Setting;
 use crate::tlb::reference::Reference;
 use crate::walk::shadow::Exits;
 
@@ -42,19 +43,7 @@ fn arrays() -> Vec<Array> {
     vec![Array::new(1, &[BASE], 2, 2), Array::new(2, &[BASE], 4, 4)]
 }
 
-fn backing(mode: Mode) -> Backing {
-    match mode {
-        Mode::Native => Backing::native(BASE),
-        _ => Backing::nested(BASE, BASE),
-    }
-}
-
 fn engine(mode: Mode, vcpus: usize) -> Engine {
-    let setup = Setup {
-        arrays: arrays(),
-        backing: backing(mode),
-        mode,
-    };
     let walker = WalkerSpec {
         levels: 4,
         host_levels: 4,
@@ -65,7 +54,7 @@ fn engine(mode: Mode, vcpus: usize) -> Engine {
         shared: Shared::InOrder,
         fetches_ahead: false,
     };
-    Engine::new(setup, &[walker]).with_vcpus(vcpus)
+    Engine::new(&arrays(), Setting::new(mode, BASE, BASE), &[walker]).with_vcpus(vcpus)
 }
 
 fn fast(mode: Mode, vcpus: usize, turns: &[Turn]) -> Counts {
@@ -78,7 +67,9 @@ fn fast(mode: Mode, vcpus: usize, turns: &[Turn]) -> Counts {
 
 /// Lookups and misses by level, exits, and interrupts.
 fn slow(mode: Mode, vcpus: usize, turns: &[Turn]) -> (Vec<(u64, u64)>, Exits, u64) {
-    let mut tlbs: Vec<Reference> = (0..vcpus).map(|_| Reference::new(&arrays(), backing(mode))).collect();
+    let mut tlbs: Vec<Reference> = (0..vcpus)
+        .map(|_| Reference::new(&arrays(), Setting::new(mode, BASE, BASE)))
+        .collect();
     let (mut shadowed, mut exits, mut interrupts) = (Vec::new(), Exits::default(), 0);
     let is_shadow = mode == Mode::Shadow;
     for (vcpu, accesses, event) in turns {

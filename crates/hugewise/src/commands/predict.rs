@@ -185,7 +185,7 @@ fn suits(machine: &Machine) -> anyhow::Result<()> {
 }
 
 fn reaches(asked: &Replay) -> Vec<(Bytes, Bytes)> {
-    let entries = asked.settings.iter().map(|setting| setting.backing().entry());
+    let entries = asked.settings.iter().map(|setting| setting.entry());
     entries.map(|entry| (entry, asked.machine.reach(entry))).collect()
 }
 

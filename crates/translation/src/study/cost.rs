@@ -2,10 +2,11 @@
 
 use super::Cycles;
 use crate::cpus;
-use crate::engine::{Counts, Mode};
+use crate::engine::Counts;
 use crate::machine::Machine;
 use crate::machine::unknown::{LATENCIES, Unknown};
 use crate::range::Range;
+use crate::setting::Mode;
 use crate::walk::caches::PLACES;
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.

@@ -3,7 +3,8 @@
 use model::Bytes;
 
 use super::{Setting, engine};
-use crate::engine::{Counts, Mode};
+use crate::Mode;
+use crate::engine::Counts;
 use crate::machine::Machine;
 use crate::random::{Chance, mixed};
 use crate::{Access, Scatter, Side};

@@ -9,10 +9,10 @@ use model::Bytes;
 use super::cost::{Choice, DIMENSIONS, MIDDLE, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study, Sweep, Unknown};
 use crate::access::ADDRESS_BITS;
-use crate::engine::{Counts, Engine, Mode, Setup};
+use crate::engine::{Counts, Engine};
 use crate::machine::Machine;
 use crate::patterns::SMALLEST;
-use crate::tlb::backing::HUGE;
+use crate::setting::{HUGE, Mode};
 use crate::walk::caches::Shared;
 use crate::walk::radix::WalkCaches;
 use crate::walk::spec::WalkerSpec;
@@ -162,12 +162,7 @@ pub fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
 
 /// A cold machine with its virtual CPUs.
 pub fn engine(machine: &Machine, setting: Setting) -> Engine {
-    let setup = Setup {
-        arrays: machine.arrays.clone(),
-        backing: setting.backing(),
-        mode: setting.mode,
-    };
-    Engine::new(setup, &walkers(machine)).with_vcpus(machine.vcpus.into())
+    Engine::new(&machine.arrays, setting, &walkers(machine)).with_vcpus(machine.vcpus.into())
 }
 
 /// Does something with every item on as many threads as there are CPUs; results keep their order.
@@ -229,7 +224,7 @@ pub fn weighed(
     let per = |walker: usize, of: u64| counts.walkers[walker].references() as f64 / of.max(1) as f64;
     let references = |of: u64| Range::of(per(0, of), (0..walkers).map(|walker| per(walker, of)));
     let accesses = counts.accesses;
-    let entry = setting.backing().entry();
+    let entry = setting.entry();
     Case {
         working_set,
         setting,

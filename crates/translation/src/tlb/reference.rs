@@ -4,7 +4,8 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use crate::random::mixed;
-use crate::{Access, Array, Backing, Side};
+use crate::setting::{Mode, Setting};
+use crate::{Access, Array, Side};
 
 /// One way: the page it holds, and when it was last used.
 #[derive(Clone, Copy, Debug)]
@@ -33,27 +34,27 @@ impl Set {
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     arrays: Vec<(Array, Vec<Set>)>,
-    backing: Backing,
+    setting: Setting,
     now: u64,
     /// Lookups and misses by level.
     pub(crate) counts: Vec<(u64, u64)>,
 }
 
 impl Reference {
-    pub(crate) fn new(arrays: &[Array], backing: Backing) -> Self {
+    pub(crate) fn new(arrays: &[Array], setting: Setting) -> Self {
         let levels = arrays.iter().map(|array| array.level).max().unwrap_or(0);
         let sets = |array: &Array| vec![Set(vec![None; array.ways as usize]); array.sets as usize];
         Self {
             arrays: arrays.iter().map(|array| (array.clone(), sets(array))).collect(),
-            backing,
+            setting,
             now: 0,
             counts: vec![(0, 0); levels.into()],
         }
     }
 
     fn page(&self, address: u64) -> (Bytes, u64) {
-        let guest = guest_page(self.backing, address);
-        let size = self.backing.host.map_or(guest, |host| guest.min(host));
+        let guest = guest_page(self.setting, address);
+        let size = self.setting.host_page.map_or(guest, |host| guest.min(host));
         (size, address / size.0)
     }
 
@@ -105,22 +106,27 @@ impl Reference {
 }
 
 /// The guest's page with an address.
-pub(crate) fn guest_page(backing: Backing, address: u64) -> Bytes {
+pub(crate) fn guest_page(setting: Setting, address: u64) -> Bytes {
     let huge = Bytes::mib(2);
-    match backing.share {
+    match setting.share {
         Some(percent) if mixed(address / huge.0) % 100 < u64::from(percent) => huge,
-        _ => backing.guest,
+        _ => setting.guest_page,
     }
 }
 
-/// Backings of all pairs of some page sizes, and base pages with a share of huge ones.
-pub(crate) fn backings(sizes: [Bytes; 3]) -> impl Strategy<Value = Backing> {
+/// Settings of all pairs of some page sizes, and base pages with a share of huge ones.
+pub(crate) fn settings(sizes: [Bytes; 3]) -> impl Strategy<Value = Setting> {
     let host = prop::option::of(prop::sample::select(sizes.to_vec()));
     let pages = prop_oneof![
         prop::sample::select(sizes.to_vec()).prop_map(|guest| (guest, None)),
         (1..100_u8).prop_map(move |percent| (sizes[0], Some(percent))),
     ];
-    (pages, host).prop_map(|((guest, share), host)| Backing { guest, host, share })
+    (pages, host).prop_map(|((guest_page, share), host_page)| Setting {
+        mode: Mode::Native,
+        guest_page,
+        host_page,
+        share,
+    })
 }
 
 pub(crate) fn side(number: u8) -> Side {

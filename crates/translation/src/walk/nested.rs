@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use crate::tlb::backing::shift;
+use crate::setting::shift;
 use crate::tlb::sets::Sets;
 use crate::walk::radix::{HOST, Radix, Walk, leaf};
 use crate::walk::scatter::Given;
