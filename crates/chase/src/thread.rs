@@ -30,9 +30,7 @@ impl Pinned {
                 ),
             ));
         }
-        let mut only = CpuSet::new();
-        only.set(cpu as usize);
-        sched_setaffinity(None, &only)?;
+        stay_on(cpu)?;
         Ok(Self { cpu, before })
     }
 
@@ -46,6 +44,20 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
     }
+}
+
+/// Lets the calling thread run on that CPU alone.
+///
+/// # Errors
+/// The kernel's, if the CPU does not exist, is offline or not allowed to this process.
+pub fn stay_on(cpu: u32) -> rustix::io::Result<()> {
+    let cpu = cpu as usize;
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(rustix::io::Errno::INVAL);
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    sched_setaffinity(None, &only)
 }
 
 /// The CPU the calling thread runs on now.

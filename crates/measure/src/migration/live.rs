@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, Slot};
-use chase::thread::{current_cpu, involuntary_switches};
+use chase::thread::{Pinned, current_cpu, involuntary_switches, stay_on};
 use model::latency::{Access, Backed, Pattern};
 use model::{Bytes, NotMeasured};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::spec::Spec;
 use crate::Error;
@@ -25,7 +24,8 @@ const MOST_MOVES: usize = 40;
 pub(super) struct Bench {
     fields: Vec<Field>,
     page: model::PageKind,
-    before: CpuSet,
+    /// Gives the thread back the CPUs that it had.
+    _pinned: Pinned,
 }
 
 struct Field {
@@ -58,10 +58,7 @@ impl Bench {
         Ok(Self {
             fields: spec.sizes.iter().map(field).collect::<Result<_, Error>>()?,
             page: spec.page,
-            before: sched_getaffinity(None).map_err(|error| Error::Stay {
-                cpu: current_cpu(),
-                source: error.into(),
-            })?,
+            _pinned: Pinned::to(None).map_err(Error::Pin)?,
         })
     }
 
@@ -92,12 +89,6 @@ impl Bench {
         }
         field.took = begun.elapsed();
         Ok(visit)
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.before);
     }
 }
 
@@ -150,11 +141,8 @@ impl Field {
 }
 
 fn pin(cpu: u32) -> Result<(), Error> {
-    let refused = |source: std::io::Error| Error::Stay { cpu, source };
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(refused(std::io::ErrorKind::InvalidInput.into()));
-    }
-    let mut only = CpuSet::new();
-    only.set(cpu as usize);
-    sched_setaffinity(None, &only).map_err(|error| refused(error.into()))
+    stay_on(cpu).map_err(|error| Error::Stay {
+        cpu,
+        source: error.into(),
+    })
 }
