@@ -6,7 +6,7 @@ use model::{Bytes, PageKind};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::prove::{Proof, Running, prove};
+use super::prove::{Proof, present, prove, scanned};
 use crate::syscall::Mapping;
 
 /// What lies behind the pages of a span.
@@ -170,7 +170,7 @@ impl Span {
             self.visited(offset);
         }
         let places: Vec<u64> = offsets.iter().map(|offset| self.address() as u64 + offset).collect();
-        let proof = (!places.is_empty()).then(|| prove(&Running, &places, region.0));
+        let proof = (!places.is_empty()).then(|| prove(&places, region.0, scanned, present));
         proof.transpose()
     }
 
@@ -179,7 +179,6 @@ impl Span {
     /// # Errors
     /// Kernels before 6.7 lack PAGEMAP_SCAN.
     pub fn large_share(&self, bytes: Bytes) -> io::Result<f64> {
-        let start = self.address() as u64;
-        host::processes::large_share(start..start + bytes.0.min(self.len() as u64))
+        scanned(self.address() as u64, bytes.0.min(self.len() as u64))
     }
 }
