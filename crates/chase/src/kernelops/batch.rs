@@ -1,10 +1,61 @@
-//! A timed batch, and what the kernel counted while it lasted.
+//! An operation that is set up, a timed batch of it, and what the kernel counted while that lasted.
 
 use std::io;
+use std::ops::Range;
 
-use super::counts::Counts;
 use crate::clock::ticks;
 use crate::syscall::usage;
+
+/// One operation, set up and ready.
+pub trait Timed {
+    /// Does and times as many operations as make a batch; what they need is renewed untimed.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or that an operation did something else than its name says.
+    fn batch(&mut self) -> io::Result<Batch>;
+
+    /// The memory whose page kind matters, filled as the timed operations fill it, to be proved.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
+        Ok(None)
+    }
+}
+
+impl<F: FnMut() -> io::Result<Batch>> Timed for F {
+    fn batch(&mut self) -> io::Result<Batch> {
+        self()
+    }
+}
+
+/// Counts over timed stretches only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Minor faults of this process and of the children it has waited for.
+    pub faults: u64,
+    /// Signals whose handler ran.
+    pub signals: u64,
+    pub children: u64,
+    /// Voluntary context switches of this process.
+    pub switches: u64,
+    /// Involuntary ones.
+    pub preemptions: u64,
+    /// Base pages that became readable or writable; 0 where that is not what it is about.
+    pub pages: u64,
+}
+
+impl Counts {
+    /// Takes another stretch in.
+    pub fn add(&mut self, other: &Self) {
+        self.faults += other.faults;
+        self.signals += other.signals;
+        self.children += other.children;
+        self.switches += other.switches;
+        self.preemptions += other.preemptions;
+        self.pages += other.pages;
+    }
+}
 
 /// Operations timed in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

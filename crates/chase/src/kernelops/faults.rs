@@ -7,8 +7,7 @@ use model::latency::Access;
 use model::{Bytes, PageKind};
 
 use super::BASE;
-use super::batch::{Batch, timed};
-use super::timed::Timed;
+use super::batch::{Batch, Timed, timed};
 use crate::arena::{Arena, NotObtained, Want};
 use crate::child::Child;
 

@@ -6,8 +6,7 @@ use std::ops::Range;
 use rustix::mm::MapFlags;
 
 use super::BASE;
-use super::batch::{Batch, timed};
-use super::timed::Timed;
+use super::batch::{Batch, Timed, timed};
 use crate::arena::{Arena, NotObtained, Want};
 use crate::syscall::Mapping;
 

@@ -3,7 +3,6 @@
 //! Meant for a process of its own with one thread: it forks, and one operation takes over `SIGSEGV` while it exists.
 
 mod batch;
-mod counts;
 mod faults;
 mod file;
 mod maps;
@@ -12,7 +11,6 @@ mod program;
 mod segv;
 #[cfg(test)]
 mod tests;
-mod timed;
 mod travel;
 
 use std::io;
@@ -23,9 +21,7 @@ use model::{Bytes, PageKind};
 
 use crate::arena::{NotObtained, Want};
 use crate::child::Start;
-pub use batch::Batch;
-pub use counts::Counts;
-pub use timed::Timed;
+pub use batch::{Batch, Counts, Timed};
 
 /// Why an operation could not be set up.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-use super::batch::{Batch, timed};
+use super::batch::{Batch, Timed, timed};
 use super::program;
-use super::timed::Timed;
 use crate::arena::{Arena, NotObtained, Want};
 use crate::child::{Call, Child, Start, wait_for};
 

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::batch::{Batch, timed};
-use super::timed::Timed;
+use super::batch::{Batch, Timed, timed};
 use crate::syscall::Mapping;
 
 /// Faults in a batch: about 100 us.

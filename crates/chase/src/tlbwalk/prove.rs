@@ -72,8 +72,11 @@ mod tests {
     /// On a kernel that knows PAGEMAP_SCAN or not, and says what is present of a region.
     fn proved(scan: Option<f64>, present: Option<u64>) -> io::Result<Proof> {
         // ENOTTY, as Linux 5.14 and 6.1 answer.
-        let scanned = |_, _| scan.ok_or_else(|| io::Error::from_raw_os_error(25));
-        let present = |_, len| Ok((present.ok_or(io::ErrorKind::PermissionDenied)?, len / 4096));
+        let scanned = |_: u64, _: u64| scan.ok_or_else(|| io::Error::from_raw_os_error(25));
+        let present = |_: u64, len: u64| -> io::Result<(u64, u64)> {
+            let present = present.ok_or(io::ErrorKind::PermissionDenied)?;
+            Ok((present, len / 4096))
+        };
         prove(&[0, REGION], REGION, scanned, present)
     }
 
