@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use chase::clock::CoreClock;
 use chase::thread::Pinned;
-use measure::tlb::discover::{Effort, discover};
+use measure::tlb::discover::{Effort, Search};
 use measure::tlb::live::Live;
 use measure::tlb::probe::{Layout, Limits, Oracle, Probe, Sweep};
 use model::{Bytes, PageKind};

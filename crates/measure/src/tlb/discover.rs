@@ -48,32 +48,10 @@ pub struct Found {
     pub not_told: Option<String>,
 }
 
-/// What was found for one page kind.
-#[derive(Debug)]
-pub struct Discovery {
-    /// Core cycles of an access that hits everywhere.
-    pub hit: f64,
-    /// Levels, first level first.
-    pub levels: Vec<Found>,
-    pub survey: Survey,
-    /// The user stopped it before it was done.
-    pub stopped: bool,
-}
-
 /// Costs are off by this share however quiet it is.
 const LEAST_BLUR: f64 = 0.01;
 /// What part of the first round's passes over all probes later rounds make over those that are open.
 const LATER: u32 = 5;
-/// Looks for the levels, in so many rounds while a level is open.
-pub fn discover(oracle: &mut dyn Oracle, effort: Effort, rounds: u32, stop: &dyn Fn() -> bool) -> Discovery {
-    let mut search = Search::new(oracle, effort, stop);
-    for _ in 0..rounds {
-        if search.is_open() {
-            search.look();
-        }
-    }
-    search.found()
-}
 
 /// A search that can be taken up again: what is asked later adds to what was seen before, since contention comes in bursts.
 pub struct Search<'a, O> {
@@ -82,7 +60,7 @@ pub struct Search<'a, O> {
     stop: &'a dyn Fn() -> bool,
     /// The next rounds end at that time, whatever is known by then.
     pub until: Option<Instant>,
-    survey: Survey,
+    pub survey: Survey,
     stopped: bool,
     /// Nothing was finished yet where the level is looked for now.
     first: bool,
@@ -176,15 +154,6 @@ impl<'a, O: Oracle> Search<'a, O> {
             .flatten()
             .filter_map(|place| place.level.as_ref())
             .map(|level| &level.found)
-    }
-
-    pub fn found(self) -> Discovery {
-        Discovery {
-            hit: self.hit(),
-            levels: self.levels().cloned().collect(),
-            stopped: self.stopped || (self.stop)(),
-            survey: self.survey,
-        }
     }
 
     /// The cost of an access that hits everywhere.

@@ -206,20 +206,18 @@ impl<'a> Job<'a> {
     }
 
     /// The end of a search: all that it measured, and its warnings.
-    fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
+    fn close(&mut self, kind: PageKind, search: &Search<'_, Live<'_>>) {
         if let Some(why) = search.oracle.disproved() {
             self.tlb.levels.retain(|level| level.kind != kind);
             return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
         }
         self.tlb.memory.push(search.oracle.memory.clone());
-        let found = search.found();
-        self.tlb.dropped += found.survey.disturbed;
-        self.tlb.curves.extend(curves(kind, &found));
-        let busy = (1..)
-            .zip(&found.levels)
-            .filter_map(|(number, level)| contention(kind, number, level));
-        self.warnings.extend(busy);
-        if found.levels.is_empty() {
+        self.tlb.dropped += search.survey.disturbed;
+        self.tlb.curves.extend(curves(kind, &search.survey));
+        let numbered = (1..).zip(search.levels());
+        self.warnings
+            .extend(numbered.filter_map(|(number, level)| contention(kind, number, level)));
+        if search.levels().next().is_none() {
             self.warning(
                 "tlb-no-knee",
                 format!("the cost of {kind} pages never rises: no level shows"),
@@ -313,7 +311,7 @@ impl<'a> Job<'a> {
     /// Cycles become ns by the core clock of the whole run.
     fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Warning>) {
         for (kind, search) in std::mem::take(&mut self.searches) {
-            self.close(kind, search);
+            self.close(kind, &search);
         }
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
