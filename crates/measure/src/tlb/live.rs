@@ -6,8 +6,8 @@ use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Flush, Proof, Span, Tour};
 use model::tlb::{Memory, MemoryLayout};
 use model::{Bytes, PageKind};
+use stats::rounds;
 
-use super::occupancy::shuffled;
 use super::plan;
 use super::probe::{Limits, Oracle, Probe, Sweep};
 
@@ -126,7 +126,7 @@ impl<'a> Live<'a> {
     }
 
     fn visits(&self, probe: Probe, order: u64) -> Vec<u64> {
-        let pages = shuffled(probe.pages as usize, order);
+        let pages = rounds::order(probe.pages as usize, order, 0);
         let visit = |(turn, index): (u64, usize)| {
             // Where a way predictor takes two pages for one, other orders give them lines that do not meet.
             let line = if probe.layout.is_drawn() { turn } else { index as u64 };
@@ -137,7 +137,7 @@ impl<'a> Live<'a> {
 
     /// What the data alone costs: as many lines, on as few pages as hold them, a page at a time.
     fn data(&mut self, lines: u32, pass: u32) -> Option<f64> {
-        let offsets: Vec<u64> = shuffled(lines as usize, pass.into())
+        let offsets: Vec<u64> = rounds::order(lines as usize, pass.into(), 0)
             .into_iter()
             .map(|line| line as u64 * LINE)
             .collect();
@@ -222,7 +222,7 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
     let one = cost(&[0; 16]);
     // With few aliases, or in order of address, a way predictor is sometimes lucky.
     let aliases = [16, 20, 24].map(|n: usize| {
-        let order = shuffled(n, n as u64);
+        let order = rounds::order(n, n as u64, 0);
         cost(&order.into_iter().map(|at| at as u64 * page).collect::<Vec<u64>>())
     });
     let least = aliases.iter().copied().fold(f64::INFINITY, f64::min);

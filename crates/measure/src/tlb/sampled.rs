@@ -5,10 +5,10 @@ use std::io;
 use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Span};
 use model::{Bytes, PageKind};
+use stats::rounds;
 
 use super::backing::{Area, Regions};
 use super::live::{LINE, LINES, must_fit, proved};
-use super::occupancy::shuffled;
 
 /// Huge pages of this process as regions to judge, with small pages as references.
 pub struct Sampled<'a> {
@@ -84,7 +84,7 @@ impl Regions for Sampled<'_> {
     }
 
     fn cost(&mut self, area: Area, lines: u32, pass: u32) -> Option<f64> {
-        let order = shuffled(lines as usize, pass.into());
+        let order = rounds::order(lines as usize, pass.into(), 0);
         let spread = |start: u64, step: u64, room: u64| -> Vec<u64> {
             // Evenly over the whole page, so that no luck in one corner decides.
             let apart = (room / u64::from(lines) / step).max(1) * step;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::tlb::simulated_tlb::{Array, Replacement, Tlb};
 use model::Bytes;
 use model::tlb::{Hash, Ways};
+use stats::rounds;
 
-use super::occupancy::shuffled;
 use super::probe::{Limits, Oracle, Probe, Sweep};
 
 pub(super) const PAGE: Bytes = Bytes::kib(4);
@@ -298,7 +298,7 @@ fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
 /// The same by doing it, for any replacement.
 fn stepped(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
     let mut tlb = Tlb::beside(arrays, walk, |array, set| others.take(array, set as usize));
-    let order = shuffled(probe.pages as usize, u64::from(probe.pages));
+    let order = rounds::order(probe.pages as usize, u64::from(probe.pages), 0);
     let lru = arrays.iter().all(|array| array.replacement == Replacement::Lru);
     let (warm, laps) = match probe.pages {
         _ if lru => (2, 1),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::occupancy::shuffled;
+use stats::rounds;
+
 use super::probe::{Layout, Oracle, Probe, Sweep};
 
 /// Costs by probe, one per undisturbed pass.
@@ -31,7 +32,7 @@ impl Survey {
     /// Asks every probe once per pass, each pass in another order. Ends at once when stopped, and then returns `false`.
     pub fn run(&mut self, oracle: &mut dyn Oracle, probes: &[Probe], passes: u32, stop: &dyn Fn() -> bool) -> bool {
         for _ in 0..passes {
-            for index in shuffled(probes.len(), self.passes.into()) {
+            for index in rounds::order(probes.len(), self.passes.into(), 0) {
                 if stop() {
                     self.passes += 1;
                     return false;

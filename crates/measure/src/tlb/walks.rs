@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Span};
 use model::{Bytes, PageKind};
+use stats::rounds;
 
 use super::live::{proved, tables};
-use super::occupancy::shuffled;
 
 /// Page-table entries in one cache line: pages that far apart have entries in lines of their own.
 const APART: u64 = 8;
@@ -57,7 +57,7 @@ pub fn walks(
     proved(kind, &mut span, PageKind::Thp.x86_size().max(page), PROVED)?;
     let mut list = Span::reserve(other, (most * 8).div_ceil(other.x86_size().0), Behind::Private)?;
     let mut visit = |count: u64, round: u64, budget: Duration| {
-        let order = shuffled(count as usize, round);
+        let order = rounds::order(count as usize, round, 0);
         let offsets: Vec<u64> = order.into_iter().map(|at| at as u64 * APART * page.0).collect();
         let tour = span.listed(&offsets, &mut list);
         // One lap of very many pages is a sample large enough.
@@ -174,7 +174,7 @@ pub fn together(kinds: [(PageKind, u32); 2], passes: u64, clock: &CoreClock) -> 
     }
     let offsets = |kind: PageKind, count: u64, skip: u64, pass: u64| -> Vec<u64> {
         let page = kind.x86_size();
-        let order = shuffled(count.max(1) as usize, pass);
+        let order = rounds::order(count.max(1) as usize, pass, 0);
         order
             .into_iter()
             // Another line in each page, so that data stays in the caches.
