@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p hugewise-translation` prints a table: millions of accesses a second, the best of three passes over 20 million accesses that are
 //! in memory before. The TLBs are 64 x 4 and 1536 x 12 entries of base pages over 1 GiB, as in the figures of DynamoRIO beside which
-//! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
+//! they are published. Then whole curves of miss ratios.
 //!
 //! `cargo bench -p hugewise-translation --bench translation -- long` instead runs 1,000 million accesses that are nowhere in memory, and prints what an access
 //! costs and how much memory the program has had after 1, 10, 100 and 1,000 million. `-- only WORD` runs the rows whose names contain it.
@@ -72,7 +72,6 @@ fn main() {
     println!("\nMillions of accesses a second (misses of L1 / L2; references per access).\n");
     if wanted.is_none() {
         print_curves(&traces);
-        print_laps(&traces);
     }
 }
 
@@ -109,23 +108,6 @@ fn print_curves(traces: &[Vec<Access>]) {
         println!("| {name} | {} |", cells.join(" | "));
     }
     println!("\nMillions of accesses a second (the most that a ratio is off, at 128 to 131,072 entries).\n");
-}
-
-/// One machine runs the same trace several times: does an access cost more after many?
-fn print_laps(traces: &[Vec<Access>]) {
-    let (_, mode, walker) = &kinds()[1];
-    let mut engine = machine(*mode, walker.as_ref());
-    let laps: Vec<String> = (0..5)
-        .map(|_| {
-            let begun = Instant::now();
-            engine.run_stored(&traces[0]);
-            format!("{:.0}", speed(begun))
-        })
-        .collect();
-    println!(
-        "Native walks, random, the same machine lap after lap of 20 million: {} million a second.",
-        laps.join(", ")
-    );
 }
 
 /// Does an access cost more in a long run, or memory grow with it?

@@ -47,7 +47,7 @@ fn engine(mode: Mode, vcpus: usize) -> Engine {
     let walker = WalkerSpec {
         levels: 4,
         host_levels: 4,
-        caches: WalkCaches::NONE,
+        caches: WalkCaches::default(),
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),

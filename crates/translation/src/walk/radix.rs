@@ -21,11 +21,6 @@ pub(crate) const NEXT: u64 = (1 << 45) + 64 * 1021;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct WalkCaches(pub [u32; 4]);
 
-impl WalkCaches {
-    /// None at all.
-    pub const NONE: Self = Self([0; 4]);
-}
-
 /// A walk: for which address, and the level of the entry that maps its page: 1 for base pages. A page larger than the whole table has
 /// no entry.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@ fn spec() -> WalkerSpec {
     WalkerSpec {
         levels: 4,
         host_levels: 4,
-        caches: WalkCaches::NONE,
+        caches: WalkCaches::default(),
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),
