@@ -115,7 +115,7 @@ fn print_long() {
     println!("| pattern | accesses | ns an access since the row before | most memory, MiB |\n|---|---:|---:|---:|");
     for pattern in [Pattern::Random, Pattern::Zipf] {
         let (_, mode, walker) = &kinds()[2];
-        let (mut engine, mut accesses) = (machine(*mode, walker.as_ref()), pattern.over(Bytes::gib(1), 42));
+        let (mut engine, mut accesses) = (machine(*mode, walker.as_ref()), pattern.threads(Bytes::gib(1), 42, 1));
         let mut done = 0_u64;
         for until in [1, 10, 100, 1000_u64].map(|millions| millions * 1_000_000) {
             let begun = Instant::now();
@@ -146,7 +146,10 @@ fn speed(begun: Instant) -> f64 {
 }
 
 fn trace(pattern: Pattern) -> Vec<Access> {
-    let (mut generator, mut all) = (pattern.over(Bytes::gib(1), 42), Vec::with_capacity(ACCESSES + BLOCK));
+    let (mut generator, mut all) = (
+        pattern.threads(Bytes::gib(1), 42, 1),
+        Vec::with_capacity(ACCESSES + BLOCK),
+    );
     let mut block = Vec::with_capacity(BLOCK);
     while all.len() < ACCESSES {
         block.clear();

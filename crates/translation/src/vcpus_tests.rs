@@ -144,7 +144,7 @@ fn one_thread_is_the_pattern_itself_and_the_first_of_several() {
     };
     let mut alone = engine(Mode::Nested, 1);
     alone
-        .run(&mut Pattern::Churn.over(Bytes::mib(64), 3), 50_000)
+        .run(&mut Pattern::Churn.threads(Bytes::mib(64), 3, 1), 50_000)
         .expect("few regions");
     assert_eq!(run(1), alone.counts());
     assert_eq!(run(1).shootdowns, 0);

@@ -9,7 +9,7 @@ use crate::setting::Setting;
 use crate::{Access, Accesses, Array, BLOCK, Counts, Engine, Event, Mode, Side};
 
 fn some(pattern: Pattern, size: Bytes, seed: u64, most: usize) -> (Vec<Access>, Vec<Event>) {
-    let (mut generator, mut all, mut events) = (pattern.over(size, seed), Vec::new(), Vec::new());
+    let (mut generator, mut all, mut events) = (pattern.threads(size, seed, 1), Vec::new(), Vec::new());
     while all.len() < most {
         let mut block = Vec::new();
         events.extend(generator.fill(&mut block).expect("no error"));
@@ -134,7 +134,7 @@ fn counts(pattern: Pattern, accesses: u64) -> Counts {
     let arrays = [Array::new(1, &[base], 16, 4), Array::new(2, &[base], 128, 12)];
     let mut engine = Engine::new(&arrays, Setting::new(Mode::Native, base, base), &[]);
     engine
-        .run(&mut pattern.over(Bytes::gib(1), 42), accesses)
+        .run(&mut pattern.threads(Bytes::gib(1), 42, 1), accesses)
         .expect("few regions");
     engine.counts()
 }

@@ -4,7 +4,7 @@ use super::Cycles;
 use crate::cpus;
 use crate::engine::Counts;
 use crate::machine::Machine;
-use crate::machine::unknown::{LATENCIES, Unknown};
+use crate::machine::unknown::Unknown;
 use crate::range::Range;
 use crate::setting::Mode;
 use crate::walk::caches::PLACES;
@@ -34,7 +34,18 @@ pub struct Weights {
 }
 
 /// Numbers that may be unknown: the latencies of all places, a TLB hit, a walk, an exit, an interrupt and its exits.
-pub(super) const DIMENSIONS: usize = PLACES + 5;
+const NAMES: [Unknown; PLACES + 5] = [
+    Unknown::L1Latency,
+    Unknown::L2Latency,
+    Unknown::L3Latency,
+    Unknown::MemoryLatency,
+    Unknown::L2TlbHit,
+    Unknown::Walk,
+    Unknown::Exit,
+    Unknown::Ipi,
+    Unknown::IpiExits,
+];
+pub(super) const DIMENSIONS: usize = NAMES.len();
 /// Causes of cycles: data, TLB, walks, exits, shootdowns.
 pub(super) type Causes = [f64; 5];
 
@@ -110,15 +121,7 @@ impl Weights {
 
     /// The name of a dimension, if it is not known.
     pub fn unknown(&self, dimension: usize) -> Option<Unknown> {
-        const OTHERS: [Unknown; DIMENSIONS - PLACES] = [
-            Unknown::L2TlbHit,
-            Unknown::Walk,
-            Unknown::Exit,
-            Unknown::Ipi,
-            Unknown::IpiExits,
-        ];
-        let name = LATENCIES.into_iter().chain(OTHERS).nth(dimension);
-        name.filter(|_| !self.known[dimension])
+        (!self.known[dimension]).then_some(NAMES[dimension])
     }
 
     /// Cycles of a dimension at a point: until data is there from a place, or of what is behind the places.
