@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Entries, Level, Tlb, Walk};
+use model::tlb::{Entries, Level, Tlb};
 use model::{Bytes, Estimate, PageKind, Progress, Warning, time_left};
 
 pub use spec::Spec;
@@ -46,8 +46,6 @@ const FIRST: f64 = 0.6;
 const FIRST_LARGE: f64 = 0.75;
 /// Huge pages sampled for the host's backing.
 const SAMPLED: u64 = 32;
-/// Lines to sample with when the first level is unknown: beyond any known first level.
-const LINES_ANYWAY: u32 = 200;
 
 /// Finds levels, walk costs, sharing and host backing. What could not be measured is a warning, not an error.
 ///
@@ -252,25 +250,9 @@ impl<'a> Job<'a> {
                 continue;
             }
             match walks::walks(kind, other, &footprints, rounds, self.clock) {
-                Ok(measured) => self.keep_walks(kind, &measured),
+                Ok(walks) => self.tlb.walks.extend(walks),
                 Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
-        }
-    }
-
-    fn keep_walks(&mut self, kind: PageKind, measured: &[walks::Measured]) {
-        for walk in measured {
-            let Some(cycles) = stats::of_medians(&walk.visits) else {
-                continue;
-            };
-            self.tlb.walks.push(Walk {
-                kind,
-                pages: walk.pages,
-                entry_bytes: walk.entry_bytes,
-                cycles,
-                ns: cycles,
-                converged: walk.converged,
-            });
         }
     }
 
@@ -279,21 +261,17 @@ impl<'a> Job<'a> {
             self.tlb.host_backing = backing::emulated();
             return;
         }
-        let lines = self
-            .entries(PageKind::Base, 1)
-            .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
-        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, lines);
+        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, 256);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
-        let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
-            let lines = self
-                .entries(PageKind::Thp, 1)
-                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
-            self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, lines)
-        });
+        let has_huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G);
+        let huge = has_huge.then(|| self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, 128));
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
     }
 
-    fn split(&mut self, large: PageKind, small: PageKind, count: u64, lines: u32) -> Option<Split> {
+    /// Visits half as many lines again as the first level has entries for the small pages, `most` at the most.
+    fn split(&mut self, large: PageKind, small: PageKind, count: u64, most: u32) -> Option<Split> {
+        let level = self.entries(small, 1);
+        let lines = level.map_or(most, |(entries, _)| (entries.high * 3 / 2).min(most));
         let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock, self.room()) {
             Ok(sampled) => sampled,
             Err(error) => {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Span};
+use model::tlb::Walk;
 use model::{Bytes, PageKind};
 use stats::rounds;
 
@@ -25,19 +26,7 @@ const ALIKE: f64 = 0.02;
 /// A visit ends after this time although laps still become cheaper.
 const LONGEST_VISIT: Duration = Duration::from_millis(400);
 
-/// Pages and added cycles per access, one value per undisturbed pass.
-pub struct Measured {
-    /// Pages visited in turn.
-    pub pages: u64,
-    /// Lines of last-level page-table entries they need.
-    pub entry_bytes: Bytes,
-    /// Core cycles above a first-level hit, one value for each visit: a stretch of laps that follows visits elsewhere.
-    pub visits: Vec<f64>,
-    /// Did each visit go on until its laps cost the same as those before? If not, a lap may cost less than this.
-    pub converged: bool,
-}
-
-/// Visits aliased pages whose page-table entries fill `entry_bytes` of cache lines.
+/// Visits aliased pages whose page-table entries fill `entry_bytes` of cache lines. The times of these walks are still in cycles.
 ///
 /// All footprints are visited in each round, so that a visit finds its page-table lines displaced by the others, and goes on
 /// until laps are alike: what a walk costs depends on which caches hold these lines, and only laps bring them back.
@@ -50,7 +39,7 @@ pub fn walks(
     entry_bytes: &[Bytes],
     rounds: u64,
     clock: &CoreClock,
-) -> io::Result<Vec<Measured>> {
+) -> io::Result<Vec<Walk>> {
     let most = entry_bytes.iter().map(|bytes| bytes.0 / LINE).max().unwrap_or(0);
     let mut span = Span::reserve(kind, most * APART, Behind::OnePage)?;
     let page = kind.x86_size();
@@ -67,27 +56,34 @@ pub fn walks(
     // Eight aliases hit everywhere and carry the constant, if any, that aliases cost.
     let hits = (0..20).filter_map(|round| visit(8, round, Duration::ZERO));
     let hit = hits.map(|lap| lap.cycles).fold(f64::INFINITY, f64::min);
-    let mut measured: Vec<Measured> = entry_bytes
+    // Of each footprint its pages, the cycles of each visit above a hit, and whether every visit converged.
+    let mut measured: Vec<(u64, Vec<f64>, bool)> = entry_bytes
         .iter()
-        .map(|&entry_bytes| Measured {
-            pages: entry_bytes.0 / LINE,
-            entry_bytes,
-            visits: Vec::new(),
-            converged: true,
-        })
+        .map(|bytes| (bytes.0 / LINE, Vec::new(), true))
         .collect();
     for round in 0..rounds {
-        for point in measured
-            .iter_mut()
-            .filter(|point| point.pages < VERY_MANY || round % 2 == 0)
-        {
-            if let Some(lap) = visit(point.pages, round, LONGEST_VISIT) {
-                point.visits.push(lap.cycles - hit);
-                point.converged &= lap.converged;
+        for (pages, visits, is_converged) in &mut measured {
+            if *pages >= VERY_MANY && round % 2 == 1 {
+                continue;
+            }
+            if let Some(lap) = visit(*pages, round, LONGEST_VISIT) {
+                visits.push(lap.cycles - hit);
+                *is_converged &= lap.converged;
             }
         }
     }
-    Ok(measured)
+    let walk = |(pages, visits, converged): (u64, Vec<f64>, bool)| {
+        let cycles = stats::of_medians(&visits)?;
+        Some(Walk {
+            kind,
+            pages,
+            entry_bytes: Bytes(pages * LINE),
+            cycles,
+            ns: cycles,
+            converged,
+        })
+    };
+    Ok(measured.into_iter().filter_map(walk).collect())
 }
 
 /// What a visit came to.
