@@ -112,14 +112,14 @@ impl Tlb {
             }
             cost += array.cycles;
             let set = &mut sets[array.hash.set(page, array.sets) as usize];
-            // Two sizes never share a number: the tag carries the size.
-            found = set.access((size.0.trailing_zeros().into(), page));
+            // Two sizes never share a number: the tag carries the size. None is 0.
+            found = set.access(page << 6 | u64::from(size.0.trailing_zeros()));
         }
         if found { cost } else { cost + self.walk_cycles }
     }
 }
 
-type Tag = (u64, u64);
+type Tag = u64;
 
 /// From this many ways on, true LRU is kept by stamps in maps rather than by scanning.
 const WIDE: u32 = 128;
@@ -151,35 +151,46 @@ impl Set {
 #[derive(Clone, Debug)]
 struct Ways {
     replacement: Replacement,
-    /// Where their order is that of use the latest is first, and empty ways are last.
-    tags: Vec<Option<Tag>>,
+    /// Where their order is that of use the latest is first, and empty ways, which hold 0, are last.
+    tags: Vec<Tag>,
     /// Which half of each pair of halves to leave; or which ways were used of late.
     bits: Vec<bool>,
     /// The generator of policies that draw.
     random: u64,
 }
 
+/// The way that holds a tag. Eight are compared at a time without a branch, which a compiler makes vectors of.
+fn find(tags: &[Tag], tag: Tag) -> Option<usize> {
+    let (eights, rest) = tags.as_chunks::<8>();
+    let place = |tags: &[Tag]| tags.iter().position(|&held| held == tag);
+    let holds = |eight: &[Tag; 8]| eight.iter().fold(false, |holds, &held| holds | (held == tag));
+    match eights.iter().position(holds) {
+        Some(eight) => place(&eights[eight]).map(|way| 8 * eight + way),
+        None => place(rest).map(|way| 8 * eights.len() + way),
+    }
+}
+
 impl Ways {
     fn new(replacement: Replacement, ways: usize) -> Self {
         Self {
             replacement,
-            tags: vec![None; ways],
+            tags: vec![0; ways],
             bits: vec![false; ways.next_power_of_two()],
             random: 1,
         }
     }
 
     fn access(&mut self, tag: Tag) -> bool {
-        let held = self.tags.iter().position(|&held| held == Some(tag));
+        let held = find(&self.tags, tag);
         if self.tags.is_empty() {
             return false;
         }
         let way = held.unwrap_or_else(|| self.victim());
         if matches!(self.replacement, Replacement::Lru | Replacement::NearLru) {
             self.tags[..=way].rotate_right(1);
-            self.tags[0] = Some(tag);
+            self.tags[0] = tag;
         } else {
-            self.tags[way] = Some(tag);
+            self.tags[way] = tag;
             self.mark(way);
         }
         held.is_some()
@@ -187,7 +198,7 @@ impl Ways {
 
     fn victim(&mut self) -> usize {
         let ways = self.tags.len();
-        let empty = self.tags.iter().position(Option::is_none);
+        let empty = find(&self.tags, 0);
         empty.unwrap_or_else(|| match self.replacement {
             Replacement::Lru => ways - 1,
             Replacement::NearLru => ways - 1 - self.below(ways.div_ceil(4)),
