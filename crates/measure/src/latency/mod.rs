@@ -62,8 +62,8 @@ pub fn run(
     let budget = spec.budget.unwrap_or(usual);
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
-    let shifts = plan::shifts(spec)?;
     must_have_room(spec)?;
+    let shifts = plan::shifts(spec);
     let job = Job {
         spec,
         points,
@@ -91,14 +91,15 @@ pub fn run(
     Ok((latency, warnings))
 }
 
-/// The largest working set goes beside what clears the caches.
+/// The largest working set goes beside what clears the caches. A fifth of memory is left for everyone else, or the machine would begin
+/// to reclaim and swap while it is timed.
 fn must_have_room(spec: &Spec) -> Result<(), Error> {
     let own = spec.kinds.iter().map(|kind| plan::own(spec, *kind).0).max();
     let needed = Bytes(clearing(spec).0 + own.unwrap_or(0));
-    let available = plan::limit(spec);
+    let available = Bytes(spec.available.0 / 5 * 4);
     if needed > available {
         return Err(Error::Spec(format!(
-            "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm"
+            "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm; choose smaller working sets (--to)"
         )));
     }
     Ok(())

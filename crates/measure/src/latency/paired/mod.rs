@@ -45,7 +45,7 @@ impl Paired {
         if spec.kinds.len() < 2 || spec.sizes.is_empty() {
             return Err(Error::Spec("give base pages, a larger kind and a size".to_owned()));
         }
-        if super::plan::shifts(&spec)?.len() > 1 {
+        if super::plan::shifts(&spec).len() > 1 {
             let why = "memory does not suffice for all page kinds at once";
             return Err(Error::Spec(why.to_owned()));
         }
