@@ -56,34 +56,28 @@ pub fn walks(
     // Eight aliases hit everywhere and carry the constant, if any, that aliases cost.
     let hits = (0..20).filter_map(|round| visit(8, round, Duration::ZERO));
     let hit = hits.map(|lap| lap.cycles).fold(f64::INFINITY, f64::min);
-    // Of each footprint its pages, the cycles of each visit above a hit, and whether every visit converged.
-    let mut measured: Vec<(u64, Vec<f64>, bool)> = entry_bytes
-        .iter()
-        .map(|bytes| (bytes.0 / LINE, Vec::new(), true))
-        .collect();
+    let mut visits: Vec<Vec<Lap>> = vec![Vec::new(); entry_bytes.len()];
     for round in 0..rounds {
-        for (pages, visits, is_converged) in &mut measured {
-            if *pages >= VERY_MANY && round % 2 == 1 {
-                continue;
-            }
-            if let Some(lap) = visit(*pages, round, LONGEST_VISIT) {
-                visits.push(lap.cycles - hit);
-                *is_converged &= lap.converged;
+        for (bytes, visits) in entry_bytes.iter().zip(&mut visits) {
+            let pages = bytes.0 / LINE;
+            if pages < VERY_MANY || round % 2 == 0 {
+                visits.extend(visit(pages, round, LONGEST_VISIT));
             }
         }
     }
-    let walk = |(pages, visits, converged): (u64, Vec<f64>, bool)| {
-        let cycles = stats::of_medians(&visits)?;
+    let walk = |(&entry_bytes, visits): (&Bytes, &Vec<Lap>)| {
+        let above: Vec<f64> = visits.iter().map(|lap| lap.cycles - hit).collect();
+        let cycles = stats::of_medians(&above)?;
         Some(Walk {
             kind,
-            pages,
-            entry_bytes: Bytes(pages * LINE),
+            pages: entry_bytes.0 / LINE,
+            entry_bytes,
             cycles,
             ns: cycles,
-            converged,
+            converged: visits.iter().all(|lap| lap.converged),
         })
     };
-    Ok(measured.into_iter().filter_map(walk).collect())
+    Ok(entry_bytes.iter().zip(&visits).filter_map(walk).collect())
 }
 
 /// What a visit came to.
