@@ -23,7 +23,7 @@ fn machine() -> Machine {
 
 /// So many windows of random loads over so much memory.
 fn windows_of(size: Bytes, count: u64, long: usize, used_pages: Option<u64>) -> Vec<Window> {
-    let mut generator = Pattern::Random.over(size, 1);
+    let mut generator = Pattern::Random.threads(size, 1, 1);
     let mut stream = Vec::new();
     let window = |number: u64| {
         while stream.len() < long {
@@ -111,7 +111,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
     };
     machine.scatter = scatter;
     let setting: Setting = "nested:4K/4K".parse().expect("a setting");
-    let mut generator = pattern.over(size, 1);
+    let mut generator = pattern.threads(size, 1, 1);
     let mut stream = Vec::new();
     let mut take = |count: usize| {
         while stream.len() < count {

@@ -19,7 +19,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
 }
 
 fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
-    let mut generator = pattern.over(size, 1);
+    let mut generator = pattern.threads(size, 1, 1);
     let window = |at: u64| {
         let mut accesses: Vec<Access> = Vec::new();
         while accesses.len() < 20_000 {
