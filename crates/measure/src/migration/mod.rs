@@ -15,7 +15,7 @@ use model::placement::Kind;
 use model::{Progress, Warning};
 
 pub use pairs::pairs;
-pub use spec::{Memory, Spec};
+pub use spec::Spec;
 
 use crate::rounds::{Rounds, Turn};
 use crate::{Error, distinct};

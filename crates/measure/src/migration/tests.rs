@@ -9,7 +9,7 @@ use model::{Backing, Bytes, PageKind};
 
 use super::live::{Moved, Visit};
 use super::outcome::{Taken, moves};
-use super::{Error, Memory, Spec, pairs, run};
+use super::{Error, Spec, pairs, run};
 
 fn backed() -> Backed {
     Backed {
@@ -92,10 +92,8 @@ fn spec(kinds: Vec<(Kind, Vec<[u32; 2]>)>) -> Spec {
         kinds,
         sizes: vec![Bytes::kib(16), Bytes::kib(256)],
         page: PageKind::Base,
-        memory: Memory {
-            l2: Bytes::kib(256),
-            beyond: Bytes::mib(8),
-        },
+        in_l2: Bytes::kib(256),
+        beyond: Bytes::mib(8),
         is_quick: true,
         budget: Duration::from_millis(200),
         seed: 7,
