@@ -72,10 +72,6 @@ impl Pages {
         batch.counts.pages = (self.batch * self.page / BASE) as u64;
         Ok(batch)
     }
-
-    fn range(&self) -> Range<usize> {
-        self.arena.range()
-    }
 }
 
 /// # Safety
@@ -114,7 +110,7 @@ impl Timed for Touch {
         while !self.pages.is_used_up() {
             self.pages.touch(self.access)?;
         }
-        Ok(Some(self.pages.range()))
+        Ok(Some(self.pages.arena.range()))
     }
 }
 
@@ -154,6 +150,6 @@ impl Timed for Cow {
     }
 
     fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
-        Ok(Some(self.pages.range()))
+        Ok(Some(self.pages.arena.range()))
     }
 }
