@@ -112,7 +112,6 @@ impl Ring {
         });
         cost.sum()
     }
-
 }
 
 /// The mean of a lap after many, of rings of some eighths of the cache.
