@@ -70,7 +70,8 @@ pub struct Arena {
     map: Mapping,
     offset: usize,
     len: usize,
-    locked: bool,
+    /// Is it locked in memory? A normal user's limit may not allow it.
+    pub is_locked: bool,
 }
 
 impl Want {
@@ -116,7 +117,7 @@ impl Arena {
                 return Err(NotObtained::Stopped);
             }
         }
-        arena.locked = arena.map.lock(arena.offset, arena.len).is_ok();
+        arena.is_locked = arena.map.lock(arena.offset, arena.len).is_ok();
         Ok(arena)
     }
 
@@ -169,7 +170,7 @@ impl Arena {
             map,
             offset,
             len,
-            locked: false,
+            is_locked: false,
         })
     }
 
@@ -234,18 +235,8 @@ impl Arena {
     }
 
     /// Usable bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
-    }
-
-    /// Never: an arena has at least one page.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Is it locked in memory? A normal user's limit may not allow it.
-    pub fn is_locked(&self) -> bool {
-        self.locked
     }
 }
 
@@ -261,9 +252,9 @@ mod tests {
             let mut arena = Arena::new(&want).expect("a little memory");
             let page = want.kind.x86_size().as_usize();
             assert_eq!(arena.address() % page, 0);
-            assert_eq!(arena.len() % page, 0);
-            assert!(arena.len() >= 300 << 10);
-            let len = arena.len();
+            assert_eq!(arena.size() % page, 0);
+            assert!(arena.size() >= 300 << 10);
+            let len = arena.size();
             // SAFETY: the last byte of an arena we own.
             unsafe { arena.start().add(len - 1).write(1) };
         }
@@ -277,7 +268,7 @@ mod tests {
             pieces.push(bytes.0 >> 20);
             true
         });
-        assert_eq!(arena.expect("some memory").len(), 130 << 20);
+        assert_eq!(arena.expect("some memory").size(), 130 << 20);
         assert_eq!(pieces, [64, 64, 2]);
         let ended = Arena::watched(&want, &mut |_| false);
         assert!(matches!(ended, Err(NotObtained::Stopped)));

@@ -50,7 +50,7 @@ impl Block {
         }
         let start = ticks();
         rings.walk(slot, access, steps);
-        let passed = (ticks() - start).saturating_sub(clock.overhead());
+        let passed = (ticks() - start).saturating_sub(clock.overhead);
         let after = read();
         Self {
             ticks: passed as f64 / steps as f64,

@@ -62,7 +62,8 @@ const PAIRS: u32 = 200;
 /// Measures how many core cycles pass per tick of the time stamp counter, right now.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreClock {
-    overhead: u64,
+    /// Ticks that pass between two readings of the counter with nothing in between.
+    pub(crate) overhead: u64,
     /// Cycles of a floating-point multiplication: 3 to 5; `None` if that is unknown.
     float_cycles: Option<u64>,
 }
@@ -94,11 +95,6 @@ impl CoreClock {
         }
         let cycles = integer * float as f64 / (FINE_TURNS * UNROLL) as f64;
         ((cycles - cycles.round()).abs() < WHOLE).then_some(cycles.round() as u64)
-    }
-
-    /// Ticks that pass between two readings of the counter with nothing in between.
-    pub fn overhead(&self) -> u64 {
-        self.overhead
     }
 
     /// Core cycles per tick over the next two microseconds, within some 1 %.

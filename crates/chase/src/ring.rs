@@ -84,7 +84,7 @@ impl Rings {
         let base = self.arena.address();
         for (_, order) in rings {
             let end = order.offset(order.nodes() - 1) + LINE;
-            assert!(end as usize <= self.arena.len(), "ring beyond its arena");
+            assert!(end as usize <= self.arena.size(), "ring beyond its arena");
         }
         let address = |slot: Slot, order: &Order, node: u64| base + order.offset(node) as usize + slot.offset();
         // In strips of a few pages, so that a line is still in the cache when the next ring comes to it.

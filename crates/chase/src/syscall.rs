@@ -61,13 +61,8 @@ impl Mapping {
     }
 
     /// Bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
-    }
-
-    /// Never: the kernel maps no empty range.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     fn check(&self, offset: usize, len: usize) {

@@ -11,7 +11,7 @@ pub use crate::syscall::involuntary_switches;
 /// Keeps the calling thread on one CPU until dropped, then gives it back the CPUs it had.
 #[derive(Debug)]
 pub struct Pinned {
-    cpu: u32,
+    pub cpu: u32,
     before: CpuSet,
 }
 
@@ -32,17 +32,13 @@ impl Pinned {
                 ),
             ));
         }
-        sched_setaffinity(None, &only(cpu)?)?;
+        stay_on(cpu)?;
         Ok(Self { cpu, before })
     }
 
     /// Lets the calling thread, a helper that set this one up, run wherever the pinned one could before.
     pub fn free_helper(&self) {
         let _ = sched_setaffinity(None, &self.before);
-    }
-
-    pub fn cpu(&self) -> u32 {
-        self.cpu
     }
 }
 
@@ -52,17 +48,18 @@ impl Drop for Pinned {
     }
 }
 
-/// This CPU and no other.
+/// Lets the calling thread run on that CPU alone.
 ///
 /// # Errors
-/// If no machine has such a CPU.
-pub fn only(cpu: u32) -> io::Result<CpuSet> {
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(io::ErrorKind::InvalidInput.into());
+/// The kernel's, if the CPU does not exist, is offline or not allowed to this process.
+pub fn stay_on(cpu: u32) -> rustix::io::Result<()> {
+    let cpu = cpu as usize;
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(rustix::io::Errno::INVAL);
     }
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    Ok(set)
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    sched_setaffinity(None, &only)
 }
 
 /// CPU time of the calling thread: time in which others had the CPU is no cost of what it does.

@@ -3,43 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
-use model::{Bytes, PageKind};
-
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    #[error("nothing to measure: {0}")]
-    Nothing(&'static str),
     /// This cannot be measured, or not so much at once.
     #[error("cannot measure this: {0}")]
     Spec(String),
-    /// The arenas would not fit.
-    #[error(
-        "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
-    )]
-    TooLarge {
-        kind: PageKind,
-        needed: Bytes,
-        /// Bytes that may be taken.
-        available: Bytes,
-    },
-    /// There is no room for what clears the caches.
-    #[error(
-        "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm"
-    )]
-    Clearing { needed: Bytes, available: Bytes },
-    /// There is no memory of the kind.
-    #[error("{bytes} of {page} memory: {why}")]
-    NoMemory { page: PageKind, bytes: Bytes, why: String },
-    /// There is nowhere to move.
-    #[error("fewer than two CPUs may be used: a move needs another one")]
-    OneCpu,
-    /// Fewer than two CPUs.
-    #[error("{0} CPU was named; a pair needs two (`--cpus 0,1`)")]
-    TooFew(usize),
     /// The timed thread could not be pinned.
     #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
     Pin(io::Error),

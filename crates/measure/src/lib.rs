@@ -13,6 +13,7 @@ mod proof;
 mod rounds;
 pub mod tlb;
 mod visits;
+mod warnings;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,5 @@ pub use error::Error;
 
 /// Each of them once, in order.
 pub(crate) fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let set: BTreeSet<T> = values.into_iter().collect();
-    set.into_iter().collect()
+    BTreeSet::from_iter(values).into_iter().collect()
 }

@@ -47,8 +47,9 @@ impl Visits {
         stats::disagreement(&self.medians)
     }
 
-    /// How the point was still changing, if it was. `candidates` is the number of points that are asked about together.
-    pub(crate) fn moving(&self, candidates: usize) -> Option<Moving> {
+    /// What the second halves show, if the point was still changing: it has no number, only this limit. A time that falls is no more
+    /// than that, one that rises no less. `candidates` is the number of points that are asked about together.
+    pub(crate) fn moving(&self, candidates: usize) -> Option<Bound> {
         moving(&self.early, &self.late, candidates)
     }
 }
@@ -64,15 +65,6 @@ impl FromIterator<Vec<f64>> for Visits {
     }
 }
 
-/// A time that was still changing while it was measured: it has no number, only a limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Moving {
-    /// The second half of a visit as a multiple of the first.
-    pub(crate) ratio: f64,
-    /// What the second halves show, in the unit of the medians: a time that falls is no more than that, one that rises no less.
-    pub(crate) bound: Bound,
-}
-
 /// A bound in another unit, of which so many of its own make one.
 pub(crate) fn bound_in(bound: Bound, per_unit: f64) -> Bound {
     Bound {
@@ -82,17 +74,14 @@ pub(crate) fn bound_in(bound: Bound, per_unit: f64) -> Bound {
 }
 
 /// `None` if both halves may take equally long; `early` and `late` are their medians, visit by visit.
-fn moving(early: &[f64], late: &[f64], candidates: usize) -> Option<Moving> {
+fn moving(early: &[f64], late: &[f64], candidates: usize) -> Option<Bound> {
     let ratio = stats::ratio(late, early, candidates)?;
     let end = stats::of_medians(late)?;
     let falls = ratio.high < 1.0 - MOVING;
     let rises = ratio.low > 1.0 + MOVING;
-    (falls || rises).then_some(Moving {
-        ratio: ratio.median,
-        bound: Bound {
-            low: rises.then_some(end.low),
-            high: falls.then_some(end.high),
-        },
+    (falls || rises).then_some(Bound {
+        low: rises.then_some(end.low),
+        high: falls.then_some(end.high),
     })
 }
 
@@ -108,14 +97,14 @@ mod tests {
 
     #[test]
     fn what_falls_has_an_upper_limit_what_rises_a_lower_one_and_what_scatters_none() {
-        let falls = moving(&EARLY, &late(0.8), 4).expect("falling").bound;
+        let falls = moving(&EARLY, &late(0.8), 4).expect("falling");
         assert!(
             falls.low.is_none() && falls.high.is_some_and(|high| (79.0..=82.0).contains(&high)),
             "{falls:?}"
         );
         let rises = moving(&EARLY, &late(1.2), 4).expect("rising");
-        let low = bound_in(rises.bound, 2.0).low;
-        assert!(rises.bound.high.is_none() && low.is_some_and(|low| (58.0..=60.0).contains(&low)));
+        let low = bound_in(rises, 2.0).low;
+        assert!(rises.high.is_none() && low.is_some_and(|low| (58.0..=60.0).contains(&low)));
         assert!(moving(&EARLY, &late(1.01), 4).is_none());
         assert!(
             moving(&EARLY[..1], &late(0.5)[..1], 1).is_none(),

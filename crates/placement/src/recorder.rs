@@ -119,7 +119,7 @@ impl Recorder {
 
     fn new(snapshot: &Snapshot, by: By) -> Self {
         let began = match &by {
-            By::Records { switches, .. } => switches.began(),
+            By::Records { switches, .. } => switches.began,
             By::Looks { .. } => now(),
         };
         Self {
@@ -134,7 +134,7 @@ impl Recorder {
     /// CPU time of the program before it was recorded.
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
-            By::Records { switches, .. } => switches.used_before(),
+            By::Records { switches, .. } => switches.used_before,
             By::Looks { clocks, .. } => clocks.as_ref().map_or(Duration::ZERO, |clocks| clocks.used_before()),
         }
     }

@@ -33,7 +33,7 @@ const LINES: u64 = 1 << (PAGE - LINE);
 /// # Errors
 /// What is wrong with the trace.
 pub fn history<R: Read>(trace: &mut Trace<R>, machine: &Machine) -> Result<Vec<Vec<Access>>, TraceError> {
-    if trace.head().is_none() {
+    if trace.head.is_none() {
         return Ok(Vec::new());
     }
     let windows = Windows::read(trace)?;

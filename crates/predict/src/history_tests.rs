@@ -16,14 +16,14 @@ use translation::{Access, Accesses, Cache, Scatter};
 /// One cache of 16 MiB, and TLBs that reach over 16 MiB and 384 KiB of base pages.
 fn machine() -> Machine {
     Machine {
-        caches: vec![Cache::lru(16384, 16)],
+        caches: vec![Cache::new(16384, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     }
 }
 
 /// So many windows of random loads over so much memory.
 fn windows_of(size: Bytes, count: u64, long: usize, used_pages: Option<u64>) -> Vec<Window> {
-    let mut generator = Pattern::Random.over(size, 1);
+    let mut generator = Pattern::Random.threads(size, 1, 1);
     let mut stream = Vec::new();
     let window = |number: u64| {
         while stream.len() < long {
@@ -106,12 +106,12 @@ fn a_trace_without_windows_has_no_history() {
 /// run.
 fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>) -> [[f64; 2]; 2] {
     let mut machine = Machine {
-        caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16), Cache::lru(32768, 16)],
+        caches: vec![Cache::new(64, 12), Cache::new(2048, 16), Cache::new(32768, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     };
-    machine.surroundings.scatter = scatter;
+    machine.scatter = scatter;
     let setting: Setting = "nested:4K/4K".parse().expect("a setting");
-    let mut generator = pattern.over(size, 1);
+    let mut generator = pattern.threads(size, 1, 1);
     let mut stream = Vec::new();
     let mut take = |count: usize| {
         while stream.len() < count {

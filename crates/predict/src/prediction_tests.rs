@@ -19,7 +19,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
 }
 
 fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
-    let mut generator = pattern.over(size, 1);
+    let mut generator = pattern.threads(size, 1, 1);
     let window = |at: u64| {
         let mut accesses: Vec<Access> = Vec::new();
         while accesses.len() < 20_000 {
@@ -48,9 +48,9 @@ fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
         curve: false,
     };
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
-    asked.lay_pages(trace.head());
+    asked.lay_pages(trace.head.as_ref());
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
-    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed, None)
+    asked.prediction("a".to_owned(), trace.head.clone(), &replayed, None)
 }
 
 fn row(prediction: &Prediction, mode: Mode, guest: Bytes) -> &Row {

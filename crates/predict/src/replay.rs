@@ -1,7 +1,6 @@
 //! A trace through many settings at once: read one time, whatever its length, so that it may come through a pipe.
 
 use std::io::Read;
-use std::thread;
 
 use crate::error::ReplayError;
 use crate::stretch::{Stretch, each_stretch};
@@ -9,7 +8,8 @@ use crate::trace::Trace;
 use crate::trace::own::{Head, Told};
 use translation::machine::{Machine, RowReading};
 use translation::study::{
-    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, possible, unknown, weighed,
+    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, on_all_cpus, possible, unknown,
+    weighed,
 };
 use translation::{Access, Counts, Engine, Scatter};
 
@@ -105,10 +105,10 @@ pub fn replay<R: Read + Send>(
 ) -> Result<Replayed, ReplayError> {
     let check = |&setting: &Setting| possible(&replay.machine, setting);
     replay.settings.iter().try_for_each(check)?;
-    if replay.machine.surroundings.vcpus() > 1 {
+    if replay.machine.vcpus > 1 {
         return Err(ReplayError::Vcpus);
     }
-    let has_windows = trace.head().is_some();
+    let has_windows = trace.head.is_some();
     let (mut running, mut parts) = (Running::new(replay, has_windows), Vec::<Part>::new());
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
@@ -123,14 +123,14 @@ pub fn replay<R: Read + Send>(
     })?;
     if has_windows {
         let is_whole = parts.iter().map(|part| part.kept[0].accesses).sum::<u64>() < replay.accesses;
-        let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
+        let end = trace.head.as_ref().and_then(|head| head.run_us).filter(|_| is_whole);
         weigh(&mut parts, end);
     }
     match parts.is_empty() {
         true => Err(ReplayError::OnlyWarmUp),
         false => Ok(Replayed {
             parts,
-            windows: trace.told().windows,
+            windows: trace.told.windows,
             curves: running.curves.map_or_else(Vec::new, Curves::finish),
         }),
     }
@@ -213,27 +213,13 @@ fn joined(parts: &[Part]) -> Vec<Part> {
 
 /// Each engine does the same, on all CPUs; gives what came of each.
 fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) -> Vec<T> {
-    // A thread takes longer to start than a short stretch to simulate.
-    if let [engine] = engines {
-        return vec![run(engine)];
-    }
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let each = engines.len().div_ceil(cpus).max(1);
-    let run = &run;
-    thread::scope(|scope| {
-        let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Vec<T>>());
-        let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .flat_map(|results| results.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    on_all_cpus(engines, &|_, _| {}, run)
 }
 
 impl Replay {
     /// Base pages lie where the trace saw those of the program, unless the machine says where. In order, if neither does.
     pub fn lay_pages(&mut self, head: Option<&Head>) {
-        let scatter = &mut self.machine.surroundings.scatter;
+        let scatter = &mut self.machine.scatter;
         let seen = head.and_then(|head| head.frames.as_ref());
         *scatter = scatter.or(seen.map(Scatter::of));
         if scatter.is_none() {

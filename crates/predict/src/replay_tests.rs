@@ -29,7 +29,7 @@ fn asked(pages: &[Bytes], warm_up: u64) -> Replay {
 
 /// So many accesses of a pattern over 256 MiB.
 fn accesses(pattern: Pattern, count: usize) -> Vec<Access> {
-    let (mut generator, mut all) = (pattern.over(Bytes::mib(256), 1), Vec::new());
+    let (mut generator, mut all) = (pattern.threads(Bytes::mib(256), 1, 1), Vec::new());
     while all.len() < count {
         generator.fill(&mut all).expect("few regions");
     }

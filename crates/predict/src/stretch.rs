@@ -42,7 +42,7 @@ impl Stretch {
     fn fill<R: Read>(&mut self, trace: &mut Trace<R>, long: usize) -> Result<bool, TraceError> {
         let all = &mut self.accesses;
         all.clear();
-        let has_windows = trace.head().is_some();
+        let has_windows = trace.head.is_some();
         loop {
             let before = all.len();
             match trace.fill(all)? {
@@ -68,18 +68,18 @@ struct Wanted<'a, R> {
 impl<R: Read> Wanted<'_, R> {
     /// The next stretch takes the place of an old one; is there any? Not a block is read beyond what counts: a pipe may have no more.
     fn next(&mut self, stretch: &mut Stretch) -> Result<bool, TraceError> {
-        let before = self.trace.told().instructions;
+        let before = self.trace.told.instructions;
         let wanted = self.warm_up.saturating_add(self.left).try_into().unwrap_or(usize::MAX);
         if self.left == 0 || !stretch.fill(self.trace, self.long.min(wanted))? {
             return Ok(false);
         }
         stretch.window = *self.trace.finished_window();
-        let has_windows = self.trace.head().is_some();
+        let has_windows = self.trace.head.is_some();
         stretch.offset = self.trace.offset();
         stretch.instructions = if has_windows {
             stretch.window.instructions
         } else {
-            self.trace.told().instructions - before
+            self.trace.told.instructions - before
         };
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;

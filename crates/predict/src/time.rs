@@ -74,7 +74,7 @@ impl<'a> Model<'a> {
         let walkers = parts[0].kept[0].walkers.len();
         let mut chance = Chance::new(1);
         let count = parts.len() as u64;
-        let entries = |setting: &Setting| replay.machine.entries(setting.backing().entry());
+        let entries = |setting: &Setting| replay.machine.entries(setting.entry());
         let mut draw = || (0..count).map(|_| chance.below(count) as usize).collect();
         Self {
             settings: &replay.settings,

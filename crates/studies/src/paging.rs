@@ -341,9 +341,9 @@ pub fn preset(
 }
 
 fn study(experiment: Experiment, mut machine: Machine, accesses: u64, seed: u64) -> Study {
-    machine.surroundings.vcpus = Some(1);
+    machine.vcpus = 1;
     // No CPU of these publications takes or sends interrupts in a guest without an exit.
-    machine.surroundings.ipi_exits = Some(2.0);
+    machine.ipi_exits = Some(2.0);
     Study {
         machine,
         pattern: experiment.pattern,

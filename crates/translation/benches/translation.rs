@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p hugewise-translation` prints a table: millions of accesses a second, the best of three passes over 20 million accesses that are
 //! in memory before. The TLBs are 64 x 4 and 1536 x 12 entries of base pages over 1 GiB, as in the figures of DynamoRIO beside which
-//! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
+//! they are published. Then whole curves of miss ratios.
 //!
 //! `cargo bench -p hugewise-translation --bench translation -- long` instead runs 1,000 million accesses that are nowhere in memory, and prints what an access
 //! costs and how much memory the program has had after 1, 10, 100 and 1,000 million. `-- only WORD` runs the rows whose names contain it.
@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use model::Bytes;
 use translation::patterns::Pattern;
+use translation::study::Setting;
 use translation::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Mode, Setup, Shards, Shared, WalkCaches, WalkerSpec,
+    Access, Accesses, Array, BLOCK, Cache, Counts, Engine, Mode, Shards, Shared, WalkCaches, WalkerSpec,
 };
 
 const ACCESSES: usize = 20_000_000;
@@ -31,9 +32,10 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     };
     let caches = WalkerSpec {
-        data_caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16)],
+        data_caches: vec![Cache::new(64, 12), Cache::new(2048, 16)],
         ..walker.clone()
     };
     [
@@ -70,7 +72,6 @@ fn main() {
     println!("\nMillions of accesses a second (misses of L1 / L2; references per access).\n");
     if wanted.is_none() {
         print_curves(&traces);
-        print_laps(&traces);
     }
 }
 
@@ -109,29 +110,12 @@ fn print_curves(traces: &[Vec<Access>]) {
     println!("\nMillions of accesses a second (the most that a ratio is off, at 128 to 131,072 entries).\n");
 }
 
-/// One machine runs the same trace several times: does an access cost more after many?
-fn print_laps(traces: &[Vec<Access>]) {
-    let (_, mode, walker) = &kinds()[1];
-    let mut engine = machine(*mode, walker.as_ref());
-    let laps: Vec<String> = (0..5)
-        .map(|_| {
-            let begun = Instant::now();
-            engine.run_stored(&traces[0]);
-            format!("{:.0}", speed(begun))
-        })
-        .collect();
-    println!(
-        "Native walks, random, the same machine lap after lap of 20 million: {} million a second.",
-        laps.join(", ")
-    );
-}
-
 /// Does an access cost more in a long run, or memory grow with it?
 fn print_long() {
     println!("| pattern | accesses | ns an access since the row before | most memory, MiB |\n|---|---:|---:|---:|");
     for pattern in [Pattern::Random, Pattern::Zipf] {
         let (_, mode, walker) = &kinds()[2];
-        let (mut engine, mut accesses) = (machine(*mode, walker.as_ref()), pattern.over(Bytes::gib(1), 42));
+        let (mut engine, mut accesses) = (machine(*mode, walker.as_ref()), pattern.threads(Bytes::gib(1), 42, 1));
         let mut done = 0_u64;
         for until in [1, 10, 100, 1000_u64].map(|millions| millions * 1_000_000) {
             let begun = Instant::now();
@@ -162,7 +146,10 @@ fn speed(begun: Instant) -> f64 {
 }
 
 fn trace(pattern: Pattern) -> Vec<Access> {
-    let (mut generator, mut all) = (pattern.over(Bytes::gib(1), 42), Vec::with_capacity(ACCESSES + BLOCK));
+    let (mut generator, mut all) = (
+        pattern.threads(Bytes::gib(1), 42, 1),
+        Vec::with_capacity(ACCESSES + BLOCK),
+    );
     let mut block = Vec::with_capacity(BLOCK);
     while all.len() < ACCESSES {
         block.clear();
@@ -174,16 +161,9 @@ fn trace(pattern: Pattern) -> Vec<Access> {
 }
 
 fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
-    let backing = match mode {
-        Mode::Native => Backing::native(BASE),
-        Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
-    };
-    let setup = Setup {
-        arrays: vec![Array::new(1, BASE, 16, 4), Array::new(2, BASE, 128, 12)],
-        backing,
-        mode,
-    };
-    Engine::new(setup, walker.map(std::slice::from_ref).unwrap_or_default())
+    let arrays = [Array::new(1, &[BASE], 16, 4), Array::new(2, &[BASE], 128, 12)];
+    let walkers = walker.map(std::slice::from_ref).unwrap_or_default();
+    Engine::new(&arrays, Setting::new(mode, BASE, BASE), walkers)
 }
 
 fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {

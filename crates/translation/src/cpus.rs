@@ -1,64 +1,51 @@
-//! The table of known CPUs: TLBs, caches and latencies, each with its public source; `None` where no source is known.
+//! The table of known CPUs: TLBs, caches and latencies, each with its public source; `None` where no source is known. The file has
+//! more than is read here: remarks, clocks, what else is published.
 
 use std::sync::OnceLock;
 
 use model::tlb::{Known, Ways};
 use model::{Bytes, PageKind};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Cpu {
     /// Stable short name, such as `epyc-9654`.
     pub id: String,
     pub name: String,
     pub vendor: String,
-    /// Microarchitecture.
-    pub uarch: String,
     /// CPU family as `/proc/cpuinfo` shows it; none on Arm, or where no source is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub family: Option<u32>,
     /// Models of that family, or Arm part numbers, with these TLBs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub models: Vec<u32>,
-    /// Base clock, in MHz.
-    pub clock_mhz: Option<f64>,
     pub page_sizes: Option<Vec<PageSize>>,
     pub page_levels: Option<u8>,
     /// Levels that a hypervisor gives the second dimension of its guests, where they are fewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub host_page_levels: Option<u8>,
     /// What it offers for virtual machines.
     pub virt: Option<Virt>,
     /// Its TLBs; empty when unknown.
     pub tlb: Vec<TlbRow>,
-    /// A remark on the second level.
-    pub l2_tlb_note: Option<String>,
-    /// Page-table walkers that work at a time.
-    pub walkers: Option<u32>,
     pub caches: Vec<Cache>,
     /// Load-to-use latencies in core cycles.
     pub latency_cycles: Latencies,
-    /// Memory latency in ns.
-    pub latency_ns_mem: Option<f64>,
     /// What a first-level miss that hits the second level costs, in core cycles.
     pub l2tlb_hit_penalty_cycles: Option<f64>,
     /// Where the numbers are published.
     pub source: Vec<String>,
-    /// What to know before using them.
-    pub notes: Vec<String>,
 }
 
 /// Hardware support for virtual machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Virt {
-    /// VT-x or SVM.
-    pub hw_cpu: bool,
     /// EPT or NPT.
     pub nested_paging: bool,
 }
 
 /// One TLB, or one view of it: rows of one `group` are the same physical array.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TlbRow {
     /// 1 or 2.
     pub level: u8,
@@ -69,12 +56,12 @@ pub struct TlbRow {
     /// Associativity; `None` when unknown.
     pub ways: Option<Ways>,
     /// Rows with the same group share one array, so their entries must not be added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub group: Option<String>,
 }
 
 /// Which accesses a TLB serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlbKind {
     /// Loads and stores.
@@ -93,8 +80,8 @@ impl TlbKind {
 }
 
 /// A page size as the table writes it (`4K`), in JSON text with its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct PageSize(pub Bytes);
 
 impl TryFrom<String> for PageSize {
@@ -105,13 +92,7 @@ impl TryFrom<String> for PageSize {
     }
 }
 
-impl From<PageSize> for String {
-    fn from(size: PageSize) -> Self {
-        size.0.exact()
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Cache {
     /// 1 to 3.
     pub level: u8,
@@ -120,13 +101,10 @@ pub struct Cache {
     /// Size in KiB.
     pub kib: Option<u64>,
     pub ways: Option<Ways>,
-    pub line: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sets: Option<u64>,
 }
 
 /// Load-to-use latencies in core cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Latencies {
     /// First-level cache.
@@ -138,39 +116,20 @@ pub struct Latencies {
     pub mem: Option<f64>,
 }
 
-/// A CPU table that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{place}: {source}; the table is JSON with a list `cpus`, as in the one that comes with hugewise")]
-pub struct ParseError {
-    place: String,
-    source: serde_json::Error,
-}
-
 #[derive(Deserialize)]
 struct Table {
     cpus: Vec<Cpu>,
 }
 
-/// Reads a table of CPUs; `place` names it in errors. Unknown fields of a CPU are ignored.
-///
-/// # Errors
-/// If it is not JSON of that shape; the text says line and column.
-pub fn parse(bytes: &[u8], place: &str) -> Result<Vec<Cpu>, ParseError> {
-    serde_json::from_slice::<Table>(bytes)
-        .map(|table| table.cpus)
-        .map_err(|source| ParseError {
-            place: place.to_owned(),
-            source,
-        })
+fn read() -> serde_json::Result<Vec<Cpu>> {
+    serde_json::from_slice(include_bytes!("../data/cpus.json")).map(|Table { cpus }| cpus)
 }
 
 /// The table that comes with hugewise.
 pub fn table() -> &'static [Cpu] {
     static TABLE: OnceLock<Vec<Cpu>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        // A test reads the same bytes, so a broken table cannot be built into a release; without it nothing is known.
-        parse(include_bytes!("../data/cpus.json"), "cpus.json").unwrap_or_default()
-    })
+    // A test reads the same bytes, so a broken table cannot be built into a release; without it nothing is known.
+    TABLE.get_or_init(|| read().unwrap_or_default())
 }
 
 pub fn by_id(id: &str) -> Option<&'static Cpu> {
@@ -268,13 +227,13 @@ impl Cpu {
 
 #[cfg(test)]
 mod tests {
-    use super::{Identity, by_id, of_machine, parse, table};
+    use super::{Identity, by_id, of_machine, read, table};
     use model::PageKind;
     use model::tlb::Ways;
 
     #[test]
     fn the_table_that_is_built_in_can_be_read_and_names_its_sources() {
-        let cpus = parse(include_bytes!("../data/cpus.json"), "cpus.json").expect("a readable table");
+        let cpus = read().expect("a readable table");
         assert_eq!(table(), cpus);
         for cpu in &cpus {
             assert!(!cpu.source.is_empty(), "{}", cpu.id);
@@ -382,12 +341,5 @@ mod tests {
             .iter()
             .filter(|cpu| !cpu.tlb.is_empty() && cpu.models.is_empty());
         assert_eq!(lost.map(|cpu| cpu.id.as_str()).collect::<Vec<_>>(), ["opteron-885"]);
-    }
-
-    #[test]
-    fn a_garbled_table_says_where() {
-        let error = parse(b"{\"cpus\": [\n{\"id\": 7}]}", "my.json").expect_err("an id is text");
-        let text = error.to_string();
-        assert!(text.contains("my.json") && text.contains("line 2"), "{text}");
     }
 }

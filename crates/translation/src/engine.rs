@@ -4,12 +4,8 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::AddAssign;
 
-use model::names;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::access::Access;
-use crate::tlb::backing::Backing;
+use crate::setting::{Mode, Setting};
 use crate::tlb::front::Front;
 use crate::tlb::level::{Array, LevelCounts};
 use crate::walk::shadow::Exits;
@@ -18,20 +14,6 @@ use crate::walk::walker::{WalkCounts, Walker};
 
 /// Accesses that are simulated together, and that a source adds at a time.
 pub const BLOCK: usize = 256;
-
-names! {
-    /// Who translates, and how.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Mode, "a mode" {
-        /// No hypervisor.
-        Native = "native",
-        /// EPT or NPT: two page tables, walked in two dimensions.
-        Nested = "nested",
-        /// The hypervisor keeps page tables that map the guest's addresses to memory.
-        Shadow = "shadow",
-    }
-}
 
 /// What a program does to its page tables between accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +43,6 @@ pub trait Accesses {
     fn vcpu(&self) -> usize {
         0
     }
-}
-
-/// What is simulated.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The TLBs.
-    pub arrays: Vec<Array>,
-    /// The page sizes.
-    pub backing: Backing,
-    /// Who translates.
-    pub mode: Mode,
 }
 
 /// Everything counted in one run.
@@ -116,7 +87,7 @@ impl AddAssign<&Self> for Counts {
 /// A machine that runs accesses: for each virtual CPU a set of TLBs, and one or more walkers behind it that do not influence each other.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    setup: Setup,
+    mode: Mode,
     cpus: Vec<Cpu>,
     /// Pages with an entry in the shadow tables.
     shadowed: HashSet<u64>,
@@ -153,13 +124,14 @@ impl Cpu {
 
 impl Engine {
     /// A cold machine with one virtual CPU.
-    pub fn new(setup: Setup, walkers: &[WalkerSpec]) -> Self {
-        let walker = |spec| Walker::new(spec, setup.backing, setup.mode == Mode::Nested);
+    pub fn new(arrays: &[Array], setting: Setting, walkers: &[WalkerSpec]) -> Self {
+        let walker = |spec| Walker::new(spec, setting);
         let cpu = Cpu {
-            front: Front::new(&setup.arrays, setup.backing),
+            front: Front::new(arrays, setting),
             walkers: walkers.iter().map(walker).collect(),
         };
         Self {
+            mode: setting.mode,
             cpus: vec![cpu],
             shadowed: HashSet::new(),
             exits: Exits::default(),
@@ -167,7 +139,6 @@ impl Engine {
             accesses: 0,
             block: Vec::with_capacity(BLOCK),
             walked: Vec::new(),
-            setup,
         }
     }
 
@@ -176,15 +147,6 @@ impl Engine {
     pub fn with_vcpus(mut self, vcpus: usize) -> Self {
         let cpu = self.cpus[0].clone();
         self.cpus.resize(vcpus.max(1), cpu);
-        self
-    }
-
-    /// The machine with caches that fetch data lines ahead of streams.
-    #[must_use]
-    pub fn fetching_ahead(mut self) -> Self {
-        for cpu in &mut self.cpus {
-            cpu.walkers.iter_mut().for_each(Walker::fetch_ahead);
-        }
         self
     }
 
@@ -262,7 +224,7 @@ impl Engine {
         let places = accesses.iter().enumerate();
         let missed = places.filter(|&(_, &access)| front.misses(access));
         self.walked.extend(missed.map(|(place, _)| place));
-        if self.setup.mode == Mode::Shadow {
+        if self.mode == Mode::Shadow {
             let pages = self
                 .walked
                 .iter()
@@ -275,7 +237,7 @@ impl Engine {
     }
 
     fn happens(&mut self, cpu: usize, event: Event) {
-        let is_shadow = self.setup.mode == Mode::Shadow;
+        let is_shadow = self.mode == Mode::Shadow;
         match event {
             Event::TableWrite(address) if is_shadow => {
                 self.exits.table_writes += 1;

@@ -3,7 +3,6 @@
 mod arrays;
 mod error;
 mod reading;
-mod surroundings;
 pub(crate) mod unknown;
 
 use model::Bytes;
@@ -20,7 +19,6 @@ use crate::walk::scatter::Scatter;
 use arrays::arrays;
 pub use error::MachineError;
 pub use reading::RowReading;
-pub use surroundings::{MOST_VCPUS, Surroundings};
 
 /// A machine as far as translation needs it. What is `None` has no public source, and is swept.
 #[derive(Clone, Debug)]
@@ -54,8 +52,16 @@ pub struct Machine {
     pub walk_reads: Option<f64>,
     /// Cycles of an exit with its handler under shadow paging.
     pub exit: Option<f64>,
-    /// Other CPUs and nodes.
-    pub surroundings: Surroundings,
+    /// Virtual CPUs (natively CPUs) that share the page tables.
+    pub vcpus: u16,
+    /// Cycles of an interrupt of another CPU and its handler, without exits.
+    pub ipi: Option<f64>,
+    /// Exits for each of them in a guest: up to 2, one where it is sent and one where it arrives.
+    pub ipi_exits: Option<f64>,
+    /// What a page-table read from memory takes on average, relative to one from this node.
+    pub table_memory: f64,
+    /// Where a guest's base pages lie in its memory; in order without it.
+    pub scatter: Option<Scatter>,
     /// Where the numbers are published.
     pub source: Vec<String>,
     /// How rows of the table were read where they leave a choice.
@@ -198,18 +204,18 @@ impl Typed {
         })
     }
 
-    /// Where base pages lie, if their run and spread are given; what is wrong with them otherwise.
-    fn scatter(&self) -> Result<Option<Scatter>, &'static str> {
-        match (self.frame_run, self.frame_spread) {
-            (None, None) => Ok(None),
-            (Some(run), Some(spread)) if (1.0..=512.0).contains(&run) => Ok(Some(Scatter::even(run, spread.0))),
-            (Some(_), Some(_)) => Err("frame_run: expected 1 to 512 pages"),
-            _ => Err("frame_run and frame_spread: give both or none"),
-        }
-    }
-
     /// Numbers that no machine has.
     fn check(&self, place: &str) -> Result<(), MachineError> {
+        let within = |name, value: f64, [least, most]: [f64; 2]| match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(MachineError::Value {
+                place: place.to_owned(),
+                name,
+                value,
+                least,
+                most,
+            }),
+        };
         let Latencies { l1, l2, l3, mem } = self.latency_cycles;
         let latencies = [
             ("latency_cycles.l1", l1),
@@ -217,66 +223,54 @@ impl Typed {
             ("latency_cycles.l3", l3),
             ("latency_cycles.mem", mem),
         ];
-        let nearer = latencies.iter().filter_map(|(name, cycles)| Some((*name, (*cycles)?)));
-        let ordered = nearer.clone().zip(nearer.skip(1));
+        // What is farther takes no less.
+        let mut nearer = 1.0;
+        for (name, cycles) in latencies.into_iter().filter_map(|(name, cycles)| Some((name, cycles?))) {
+            within(name, cycles, [nearer, 10_000.0])?;
+            nearer = cycles;
+        }
         let others = [
+            ("page_levels", self.page_levels.map(f64::from), [4.0, 5.0]),
+            ("host_page_levels", self.host_page_levels.map(f64::from), [4.0, 5.0]),
             ("l2_tlb_hit_cycles", self.l2_tlb_hit_cycles, [0.0, 1000.0]),
             ("walk_cycles", self.walk_cycles, [0.0, 1000.0]),
             ("walk_reads", self.walk_reads, [0.0, 100.0]),
             ("exit_cycles", self.exit_cycles, [0.0, 1e9]),
             ("nested_tlb", self.nested_tlb.map(f64::from), [0.0, MOST_ENTRIES]),
+            ("vcpus", self.vcpus.map(f64::from), [1.0, 1024.0]),
+            ("ipi_cycles", self.ipi_cycles, [0.0, 1e9]),
+            ("ipi_exits", self.ipi_exits, [0.0, 2.0]),
+            ("remote_tables", self.remote_tables, [0.0, 1.0]),
+            ("remote_cost", self.remote_cost, [1.0, 1000.0]),
+            ("frame_run", self.frame_run, [1.0, 512.0]),
         ];
-        let walk_caches = self.walk_caches.map_or([0; 4], |caches| caches.0);
+        let walk_caches = self.walk_caches.iter().flat_map(|caches| caches.0);
         let walk_caches = walk_caches.map(|entries| ("walk_caches", Some(f64::from(entries)), [0.0, MOST_ENTRIES]));
         let rows = self.cache.iter().flatten();
         let caches = rows.map(|row| ("cache.kib", row.kib.map(|kib| kib as f64), [1.0, MOST_KIB]));
-        let all = latencies.map(|(name, cycles)| (name, cycles, [1.0, 10_000.0]));
-        let mut all = all.into_iter().chain(others).chain(walk_caches).chain(caches);
-        let wrong = all.find_map(|(name, value, range)| {
-            let value = value.filter(|value| !(range[0]..=range[1]).contains(value))?;
-            Some((name, value, range))
-        });
-        let farther = |((_, nearer), (name, value)): ((&'static str, f64), (&'static str, f64))| {
-            (value < nearer).then_some((name, value, [nearer, 10_000.0]))
-        };
-        match wrong.or_else(|| ordered.clone().find_map(farther)) {
-            Some((name, value, [least, most])) => Err(MachineError::Value {
-                place: place.to_owned(),
-                name,
-                value,
-                least,
-                most,
-            }),
-            None => Ok(()),
-        }
+        let mut all = others.into_iter().chain(walk_caches).chain(caches);
+        all.try_for_each(|(name, value, range)| value.map_or(Ok(()), |value| within(name, value, range)))?;
+        self.check_pairs(place)
     }
 
-    fn surroundings(&self, scatter: Option<Scatter>) -> Surroundings {
-        Surroundings {
-            scatter,
-            vcpus: self.vcpus,
-            ipi: self.ipi_cycles,
-            ipi_exits: self.ipi_exits,
-            remote_tables: self.remote_tables,
-            remote_cost: self.remote_cost,
+    /// Fields that make sense together only.
+    fn check_pairs(&self, place: &str) -> Result<(), MachineError> {
+        let missing = |why| Err(MachineError::Missing(place.to_owned(), why));
+        if self.frame_run.is_some() != self.frame_spread.is_some() {
+            return missing("frame_run and frame_spread: give both or none");
         }
+        if self.remote_tables.is_some_and(|share| share > 0.0) && self.remote_cost.is_none() {
+            return missing(
+                "remote_tables needs remote_cost: what a read from another node takes, relative to one from this node",
+            );
+        }
+        Ok(())
     }
 
     fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
         self.check(id)?;
         let mut readings = Vec::new();
         let levels = self.page_levels.unwrap_or(4);
-        let host_levels = self.host_page_levels.unwrap_or(levels);
-        for (name, levels) in [("page_levels", levels), ("host_page_levels", host_levels)] {
-            if !matches!(levels, 4 | 5) {
-                return Err(MachineError::Levels(id.to_owned(), name, levels));
-            }
-        }
-        let of_file = |why| MachineError::Surroundings(id.to_owned(), why);
-        let surroundings = self.surroundings(self.scatter().map_err(of_file)?);
-        if let Some(why) = surroundings.wrong() {
-            return Err(of_file(why));
-        }
         let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
         let pages = self.page_sizes.unwrap_or_default().into_iter();
         let mut pages: Vec<Bytes> = pages.map(|page| page.0).collect();
@@ -287,13 +281,14 @@ impl Typed {
         let rows: Vec<&cpus::Cache> = rows.iter().filter(|row| row.kind != "instruction").collect();
         let caches: Vec<Cache> = rows.iter().map_while(|row| cache(row)).collect();
         let Latencies { l1, l2, l3, mem } = self.latency_cycles;
+        let remote = self.remote_tables.unwrap_or(0.0);
         Ok(Machine {
             id: id.to_owned(),
             name: self.name.unwrap_or_default(),
             arrays,
             pages,
             page_levels: levels,
-            host_page_levels: host_levels,
+            host_page_levels: self.host_page_levels.unwrap_or(levels),
             nested_paging: self.nested_paging,
             has_unknown_cache: caches.len() < rows.len(),
             fetches_ahead: false,
@@ -305,7 +300,14 @@ impl Typed {
             walk: self.walk_cycles,
             walk_reads: self.walk_reads,
             exit: self.exit_cycles,
-            surroundings,
+            vcpus: self.vcpus.unwrap_or(1),
+            ipi: self.ipi_cycles,
+            ipi_exits: self.ipi_exits,
+            table_memory: 1.0 + remote * (self.remote_cost.unwrap_or(1.0) - 1.0),
+            scatter: self
+                .frame_run
+                .zip(self.frame_spread)
+                .map(|(run, spread)| Scatter::even(run, spread.0)),
             source,
             readings,
         })
@@ -327,7 +329,7 @@ fn cache(row: &cpus::Cache) -> Option<Cache> {
         Ways::Full => u32::try_from(lines).ok()?,
     };
     let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
-    (sets > 0 && ways > 0).then(|| Cache::lru(sets, ways))
+    (sets > 0 && ways > 0).then(|| Cache::new(sets, ways))
 }
 
 #[cfg(test)]

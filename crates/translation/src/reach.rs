@@ -26,49 +26,33 @@ pub struct Cover {
     pub share: f64,
 }
 
-impl Reach {
-    /// The reach of one TLB against some working sets; saturates where it exceeds 64 bits.
-    pub fn new(page: Bytes, entries: u64, working_sets: &[Bytes]) -> Self {
+/// Every page size with every TLB, page sizes outermost: the rows of the table that the VCF study prints. A reach saturates where it
+/// exceeds 64 bits.
+pub fn table(pages: &[Bytes], entries: &[u64], working_sets: &[Bytes]) -> Vec<Reach> {
+    let row = |page: Bytes, entries: u64| {
         let reach = Bytes(page.0.saturating_mul(entries));
-        let covers = working_sets
-            .iter()
-            .map(|&working_set| Cover {
-                working_set,
-                share: share(reach, working_set),
-            })
-            .collect();
-        Self {
+        let cover = |&working_set: &Bytes| Cover {
+            working_set,
+            share: if reach >= working_set {
+                1.0
+            } else {
+                reach.0 as f64 / working_set.0 as f64
+            },
+        };
+        Reach {
             page,
             entries,
             reach,
-            covers,
+            covers: working_sets.iter().map(cover).collect(),
         }
-    }
-}
-
-fn share(reach: Bytes, working_set: Bytes) -> f64 {
-    if reach >= working_set {
-        1.0
-    } else {
-        reach.0 as f64 / working_set.0 as f64
-    }
-}
-
-/// Every page size with every TLB, page sizes outermost: the rows of the table that the VCF study prints.
-pub fn table(pages: &[Bytes], entries: &[u64], working_sets: &[Bytes]) -> Vec<Reach> {
-    pages
-        .iter()
-        .flat_map(|&page| {
-            entries
-                .iter()
-                .map(move |&entries| Reach::new(page, entries, working_sets))
-        })
-        .collect()
+    };
+    let rows = |&page: &Bytes| entries.iter().map(move |&entries| row(page, entries));
+    pages.iter().flat_map(rows).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reach, table};
+    use super::table;
     use model::Bytes;
 
     /// Table 1 of VMware's and Samsung's study of memory latency on VMware Cloud Foundation ("VCF blog"): page size,
@@ -119,7 +103,7 @@ mod tests {
 
     #[test]
     fn nothing_overflows_and_an_empty_working_set_is_covered() {
-        let reach = Reach::new(Bytes::gib(1), u64::MAX, &[Bytes(0), Bytes::gib(8)]);
+        let reach = table(&[Bytes::gib(1)], &[u64::MAX], &[Bytes(0), Bytes::gib(8)]).remove(0);
         assert_eq!(reach.reach, Bytes(u64::MAX));
         assert!(reach.covers.iter().all(|cover| cover.share == 1.0));
     }

@@ -3,14 +3,14 @@
 pub(crate) mod shards;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::random::mixed;
 
 /// The pages accessed so far, each at the moment of its last access.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reuse {
-    moments: HashMap<u64, u32, Mixing>,
+    moments: HashMap<u64, u32, BuildHasherDefault<Mixing>>,
     /// A bit for each moment that is the last access of a page.
     last: Vec<u64>,
     /// A Fenwick tree over the bits of each word; of the word of the next moment, nothing is in it yet.
@@ -99,14 +99,6 @@ impl Reuse {
 /// Page numbers need no hash that withstands an attacker.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixing(u64);
-
-impl BuildHasher for Mixing {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        *self
-    }
-}
 
 impl Hasher for Mixing {
     fn finish(&self) -> u64 {

@@ -8,9 +8,6 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::str::FromStr;
-
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,12 +16,11 @@ pub use cost::{Choice, MIDDLE, Point, Weights};
 pub use curve::{Curve, CurvePoint, Curves, curves};
 pub use run::{StudyError, counted, engine, on_all_cpus, possible, result, run, unknown, walkers, weighed};
 
-use super::engine::Mode;
 use super::machine::{Machine, RowReading};
 use super::patterns::Pattern;
 pub use super::range::Range;
 pub use crate::machine::unknown::{Sweep, Unknown};
-use crate::tlb::backing::Backing;
+pub use crate::setting::{Setting, guest_pages};
 use crate::walk::shadow::Exits;
 
 /// What is asked.
@@ -45,103 +41,6 @@ pub struct Study {
     pub warm_up: u64,
     /// Seed of the pattern.
     pub seed: u64,
-}
-
-/// Who translates, with which pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Setting {
-    /// Who translates.
-    pub mode: Mode,
-    /// The page of the operating system that runs the program, in bytes.
-    pub guest_page: Bytes,
-    /// The page of the hypervisor, in bytes; none natively.
-    pub host_page: Option<Bytes>,
-    /// Percent of the aligned 2 MiB ranges that are on 2 MiB pages instead, chosen by chance; absent where all pages have one size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<u8>,
-}
-
-impl Setting {
-    /// A guest's page on a host's; natively there is no host.
-    pub fn new(mode: Mode, guest_page: Bytes, host_page: Bytes) -> Self {
-        Self {
-            mode,
-            guest_page,
-            host_page: (mode != Mode::Native).then_some(host_page),
-            share: None,
-        }
-    }
-
-    /// With 1 to 99 percent of the PMD ranges on 2 MiB pages, beside base pages.
-    #[must_use]
-    pub fn with_share(self, percent: u8) -> Self {
-        Self {
-            share: Some(percent),
-            ..self
-        }
-    }
-
-    /// Its page sizes.
-    pub fn backing(self) -> Backing {
-        Backing {
-            guest: self.guest_page,
-            host: self.host_page,
-            share: self.share,
-        }
-    }
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.mode.name(), self.guest_page.exact())?;
-        self.share.map_or(Ok(()), |percent| write!(f, "+{percent}%"))?;
-        self.host_page.map_or(Ok(()), |host| write!(f, "/{}", host.exact()))
-    }
-}
-
-impl FromStr for Setting {
-    type Err = String;
-
-    /// Reads `native:4K`, `native:4K+30%` or `nested:4K/2M`; the host's page is the guest's where it is left out.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || {
-            format!(
-                "`{text}` is no setting (write native:4K, native:4K+30%, nested:4K/2M, nested:4K+30%/4K or shadow:4K/4K)"
-            )
-        };
-        let (mode, pages) = text.split_once(':').ok_or_else(fail)?;
-        let mode: Mode = mode.parse()?;
-        let (guest, host) = match pages.split_once('/') {
-            Some((_, host)) if mode == Mode::Native || host.contains('+') => return Err(fail()),
-            Some((guest, host)) => (guest, Some(host.parse()?)),
-            None => (pages, None),
-        };
-        let (guest_page, share) = guest_pages(guest)?;
-        Ok(Self {
-            share,
-            ..Self::new(mode, guest_page, host.unwrap_or(guest_page))
-        })
-    }
-}
-
-/// Reads `2M`, or `4K+30%`: base pages and the percentage of PMD ranges on 2 MiB pages.
-///
-/// # Errors
-/// If the page is no size, or there can be no such share.
-pub fn guest_pages(text: &str) -> Result<(Bytes, Option<u8>), String> {
-    let Some((base, share)) = text.split_once('+') else {
-        return Ok((text.parse()?, None));
-    };
-    let percent = share.strip_suffix('%').and_then(|number| number.parse::<u8>().ok());
-    match (base.parse()?, percent) {
-        (page, _) if page != Bytes::kib(4) => Err(format!(
-            "`{text}`: a share of 2M pages is beside pages of 4K, as in 4K+30%"
-        )),
-        (page, Some(1..=99)) => Ok((page, percent)),
-        _ => Err(format!(
-            "`{text}`: expected a share of 2M pages from 1% to 99%, as in 4K+30%"
-        )),
-    }
 }
 
 /// The result: `hugewise simulate translation`.

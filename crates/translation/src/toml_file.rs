@@ -8,23 +8,13 @@ use toml::Spanned;
 
 /// Why a file is not what it was named for.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// It is not of that shape.
-    #[error("{file}{}: {what}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    Toml {
-        file: String,
-        /// The line, where it is known.
-        line: Option<usize>,
-        what: String,
-    },
-    /// A value that cannot be.
-    #[error("{file}, line {line}: {what}")]
-    Value {
-        file: String,
-        line: usize,
-        /// What is wrong, and what is expected.
-        what: String,
-    },
+#[error("{file}{}: {what}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
+pub struct FileError {
+    file: String,
+    /// The line, where it is known.
+    line: Option<usize>,
+    /// What is wrong, and what is expected.
+    what: String,
 }
 
 /// The least and the most that a file may have, and how many of our unit are one of its own.
@@ -51,7 +41,7 @@ impl TomlFile<'_> {
     /// # Errors
     /// With the line, if it is not of that shape.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, FileError> {
-        toml::from_str(self.text).map_err(|error: toml::de::Error| FileError::Toml {
+        toml::from_str(self.text).map_err(|error: toml::de::Error| FileError {
             file: self.name.to_owned(),
             line: error.span().map(|span| line_of(self.text, span.start)),
             what: error.message().replace('\n', ", "),
@@ -63,9 +53,9 @@ impl TomlFile<'_> {
     /// # Errors
     /// Always.
     pub fn fail<T, V>(self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
-        Err(FileError::Value {
+        Err(FileError {
             file: self.name.to_owned(),
-            line: line_of(self.text, at.span().start),
+            line: Some(line_of(self.text, at.span().start)),
             what,
         })
     }

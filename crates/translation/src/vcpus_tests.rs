@@ -6,7 +6,8 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use super::patterns::Pattern;
-use super::{Access, Accesses, Array, Backing, Counts, Engine, Event, Mode, Setup, Shared, WalkCaches, WalkerSpec};
+use super::{Access, Accesses, Array, Counts, Engine, Event, Mode, Shared, WalkCaches, WalkerSpec};
+use crate::setting::Setting;
 use crate::tlb::reference::Reference;
 use crate::walk::shadow::Exits;
 
@@ -39,32 +40,21 @@ impl Accesses for Given<'_> {
 }
 
 fn arrays() -> Vec<Array> {
-    vec![Array::new(1, BASE, 2, 2), Array::new(2, BASE, 4, 4)]
-}
-
-fn backing(mode: Mode) -> Backing {
-    match mode {
-        Mode::Native => Backing::native(BASE),
-        _ => Backing::nested(BASE, BASE),
-    }
+    vec![Array::new(1, &[BASE], 2, 2), Array::new(2, &[BASE], 4, 4)]
 }
 
 fn engine(mode: Mode, vcpus: usize) -> Engine {
-    let setup = Setup {
-        arrays: arrays(),
-        backing: backing(mode),
-        mode,
-    };
     let walker = WalkerSpec {
         levels: 4,
         host_levels: 4,
-        caches: WalkCaches::NONE,
+        caches: WalkCaches::default(),
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     };
-    Engine::new(setup, &[walker]).with_vcpus(vcpus)
+    Engine::new(&arrays(), Setting::new(mode, BASE, BASE), &[walker]).with_vcpus(vcpus)
 }
 
 fn fast(mode: Mode, vcpus: usize, turns: &[Turn]) -> Counts {
@@ -77,7 +67,9 @@ fn fast(mode: Mode, vcpus: usize, turns: &[Turn]) -> Counts {
 
 /// Lookups and misses by level, exits, and interrupts.
 fn slow(mode: Mode, vcpus: usize, turns: &[Turn]) -> (Vec<(u64, u64)>, Exits, u64) {
-    let mut tlbs: Vec<Reference> = (0..vcpus).map(|_| Reference::new(&arrays(), backing(mode))).collect();
+    let mut tlbs: Vec<Reference> = (0..vcpus)
+        .map(|_| Reference::new(&arrays(), Setting::new(mode, BASE, BASE)))
+        .collect();
     let (mut shadowed, mut exits, mut interrupts) = (Vec::new(), Exits::default(), 0);
     let is_shadow = mode == Mode::Shadow;
     for (vcpu, accesses, event) in turns {
@@ -152,7 +144,7 @@ fn one_thread_is_the_pattern_itself_and_the_first_of_several() {
     };
     let mut alone = engine(Mode::Nested, 1);
     alone
-        .run(&mut Pattern::Churn.over(Bytes::mib(64), 3), 50_000)
+        .run(&mut Pattern::Churn.threads(Bytes::mib(64), 3, 1), 50_000)
         .expect("few regions");
     assert_eq!(run(1), alone.counts());
     assert_eq!(run(1).shootdowns, 0);

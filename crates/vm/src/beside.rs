@@ -172,8 +172,8 @@ impl<'m> Beside<'m> {
 /// The rings must stay mutably borrowed for `'m`, and must not be walked while a guest runs on the memory.
 unsafe fn lend<'m>(rings: &Rings, bytes: u64) -> Result<(Memory<'m>, Option<Memory<'m>>), Error> {
     let arena = rings.arena();
-    let used = bytes.next_multiple_of(PAGE).min(arena.len() as u64) as usize;
-    let rest = (arena.len() - used) / PAGE as usize * PAGE as usize;
+    let used = bytes.next_multiple_of(PAGE).min(arena.size() as u64) as usize;
+    let rest = (arena.size() - used) / PAGE as usize * PAGE as usize;
     let part = |offset: usize, len: usize| {
         let start = NonNull::new((arena.address() + offset) as *mut u8).unwrap_or(NonNull::dangling());
         // SAFETY: inside the arena, which the caller keeps mapped and untouched; rings hold addresses, not references. A

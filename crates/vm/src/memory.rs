@@ -49,7 +49,7 @@ impl<'m> Memory<'m> {
         let start = NonNull::new(arena.start()).unwrap_or(NonNull::dangling());
         // SAFETY: the arena is mapped and writable, and stays mutably borrowed for `'m`. A dangling start has an odd address
         // and is refused.
-        unsafe { Self::from_raw(start, arena.len()) }
+        unsafe { Self::from_raw(start, arena.size()) }
     }
 
     /// First address.
@@ -112,13 +112,13 @@ impl Owned {
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.0.size() as u64
     }
 
     /// Copies bytes to an offset. The caller has laid the memory out; a range outside it is a bug and is cut off.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let offset = (offset as usize).min(self.0.len());
-        let count = bytes.len().min(self.0.len() - offset);
+        let offset = (offset as usize).min(self.0.size());
+        let count = bytes.len().min(self.0.size() - offset);
         debug_assert_eq!(count, bytes.len(), "written past the guest's own memory");
         // SAFETY: `offset + count` lies within the mapping, which nothing else refers to while `self` is borrowed mutably
         // (the guest is stopped then).
@@ -134,7 +134,7 @@ impl Owned {
     /// `count` words from an offset that is a multiple of 8, as the guest left them.
     pub(crate) fn words(&self, offset: u64, count: usize) -> Vec<u64> {
         let first = self.0.start().wrapping_add(offset as usize).cast::<u64>();
-        let room = self.0.len().saturating_sub(offset as usize) / 8;
+        let room = self.0.size().saturating_sub(offset as usize) / 8;
         (0..count.min(room))
             // SAFETY: within the mapping and aligned; volatile, because the guest wrote it behind the compiler's back.
             .map(|index| unsafe { first.add(index).read_volatile() })

@@ -56,7 +56,7 @@ impl Residency {
     /// The CPU time of the thread that made this, until its moves were recorded.
     pub fn used_before(&self) -> Duration {
         match self {
-            Self::Moves(moves) => moves.used_before(),
+            Self::Moves(moves) => moves.used_before,
             Self::Clocks(_) => Duration::ZERO,
         }
     }

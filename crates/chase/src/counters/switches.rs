@@ -96,8 +96,10 @@ pub struct Switches {
     rings: Vec<Ring>,
     /// Events that write into those rings beside the rings' own, and of which CPU.
     others: Vec<(u32, Counter)>,
-    began: u64,
-    used_before: Duration,
+    /// From when on every switch of the tasks is recorded. A task whose first record since is that it left a CPU had it all the time.
+    pub began: u64,
+    /// The CPU time of the thread that made this, until then. Opening the first event takes a millisecond of it.
+    pub used_before: Duration,
     reported_lost: u64,
 }
 
@@ -169,16 +171,6 @@ impl Switches {
         }
         self.began = now();
         Ok(())
-    }
-
-    /// From when on every switch of the tasks is recorded. A task whose first record since is that it left a CPU had it all the time.
-    pub fn began(&self) -> u64 {
-        self.began
-    }
-
-    /// The CPU time of the thread that made this, until then. Opening the first event takes a millisecond of it.
-    pub fn used_before(&self) -> Duration {
-        self.used_before
     }
 
     /// Takes what was recorded since the last call: in order for each CPU, not between CPUs. Gives the share of a ring that was

@@ -43,7 +43,7 @@ impl Pages {
 
     /// Are there too few untouched pages left for a batch?
     fn is_used_up(&self) -> bool {
-        self.next + self.batch * self.page > self.arena.len()
+        self.next + self.batch * self.page > self.arena.size()
     }
 
     /// All pages are given back to the kernel.
@@ -71,10 +71,6 @@ impl Pages {
         })?;
         batch.counts.pages = (self.batch * self.page / BASE) as u64;
         Ok(batch)
-    }
-
-    fn range(&self) -> Range<usize> {
-        self.arena.range()
     }
 }
 
@@ -114,7 +110,7 @@ impl Timed for Touch {
         while !self.pages.is_used_up() {
             self.pages.touch(self.access)?;
         }
-        Ok(Some(self.pages.range()))
+        Ok(Some(self.pages.arena.range()))
     }
 }
 
@@ -154,6 +150,6 @@ impl Timed for Cow {
     }
 
     fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
-        Ok(Some(self.pages.range()))
+        Ok(Some(self.pages.arena.range()))
     }
 }

@@ -1,7 +1,7 @@
 //! Faults of a mapped file whose pages are in the page cache: the kernel maps several around the one that was touched.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{self, Write};
 
 use rustix::fs::MemfdFlags;
 use rustix::mm::Advice;
@@ -77,13 +77,8 @@ impl Timed for FileRead {
 }
 
 /// A file without a name whose pages all exist.
-fn filled() -> io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create("hugewise-file", MemfdFlags::CLOEXEC)?;
-    let page = [1; BASE];
-    for _ in 0..PAGES {
-        if rustix::io::write(&file, &page)? != page.len() {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-    }
+fn filled() -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("hugewise-file", MemfdFlags::CLOEXEC)?);
+    (0..PAGES).try_for_each(|_| file.write_all(&[1; BASE]))?;
     Ok(file)
 }

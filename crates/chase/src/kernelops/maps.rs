@@ -41,7 +41,7 @@ impl Touched {
     fn written(&self) -> Result<Arena, NotObtained> {
         let mut arena = Arena::untouched(&self.want)?;
         let start = arena.start();
-        for at in (0..arena.len()).step_by(BASE) {
+        for at in (0..arena.size()).step_by(BASE) {
             // SAFETY: inside the arena, which is ours.
             unsafe { start.add(at).write_volatile(1) };
         }

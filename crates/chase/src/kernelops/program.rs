@@ -1,6 +1,7 @@
 //! The smallest of programs, so that executing it costs what the kernel does and no more: it ends with a status of its own.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 use rustix::fs::MemfdFlags;
@@ -37,9 +38,7 @@ pub(super) fn in_memory() -> io::Result<OwnedFd> {
     // Since Linux 6.3 a file in memory should say that it is to be executed; kernels before do not know the flag.
     let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
         .or_else(|_| rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC))?;
-    let image = image();
-    if rustix::io::write(&file, &image)? != image.len() {
-        return Err(io::ErrorKind::WriteZero.into());
-    }
-    Ok(file)
+    let mut file = File::from(file);
+    file.write_all(&image())?;
+    Ok(file.into())
 }

@@ -273,7 +273,7 @@ fn a_migration_ends_where_it_began() {
     // The thread may have been on `other` by the time it was pinned.
     let Ok(migrate) = &mut migrate else { return };
     some(migrate.as_mut(), 3);
-    assert_eq!(current_cpu(), pinned.cpu());
+    assert_eq!(current_cpu(), pinned.cpu);
 }
 
 #[test]

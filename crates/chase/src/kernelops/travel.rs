@@ -2,11 +2,9 @@
 
 use std::io;
 
-use rustix::thread::sched_setaffinity;
-
 use super::batch::{Batch, timed};
 use crate::child::Child;
-use crate::thread::{current_cpu, only};
+use crate::thread::{current_cpu, stay_on};
 
 /// Round trips in a batch: about 100 us.
 const ROUND_TRIPS: u64 = 32;
@@ -17,10 +15,9 @@ const MIGRATIONS: u64 = 8;
 pub(super) fn ping_pong(cpu: Option<u32>) -> io::Result<impl FnMut() -> io::Result<Batch>> {
     let (partner_reads, there) = std::io::pipe()?;
     let (back, partner_writes) = std::io::pipe()?;
-    let only = cpu.map(only).transpose()?;
     let partner = Child::running(|| {
-        if let Some(only) = only {
-            sched_setaffinity(None, &only)?;
+        if let Some(cpu) = cpu {
+            stay_on(cpu)?;
         }
         loop {
             pass(&partner_reads, &partner_writes)?;
@@ -56,12 +53,12 @@ pub(super) fn migrate(other: u32) -> io::Result<impl FnMut() -> io::Result<Batch
     if cpus[0] == cpus[1] {
         return Err(io::Error::other("the other CPU is this one"));
     }
-    let sets = [only(cpus[0])?, only(cpus[1])?];
     Ok(move || {
         timed(MIGRATIONS, || {
             for turn in 0..MIGRATIONS as usize {
-                sched_setaffinity(None, &sets[turn % 2])?;
-                if current_cpu() != cpus[turn % 2] {
+                let cpu = cpus[turn % 2];
+                stay_on(cpu)?;
+                if current_cpu() != cpu {
                     return Err(io::Error::other("the kernel left the thread where it was"));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::{Bytes, PageKind};
+use model::PageKind;
 use rustix::mm::MprotectFlags;
 
 use super::span::{Behind, Span};
@@ -15,16 +15,16 @@ const PAGES: u64 = 64;
 pub struct Flush(Span);
 
 impl Flush {
-    /// Takes a few pages of this size, the machine's base page.
+    /// Takes a few base pages.
     ///
     /// # Errors
     /// If memory is refused.
-    pub fn new(base: Bytes) -> io::Result<Self> {
-        let mut span = Span::reserve(PageKind::Base, base, PAGES, Behind::Private)?;
+    pub fn new() -> io::Result<Self> {
+        let mut span = Span::reserve(PageKind::Base, PAGES, Behind::Private)?;
         // What is emptied reaches from the first page that loses a right to the last: those in between need not be there, which
         // would take twice the time.
         for page in [0, PAGES - 1] {
-            span.visited(page * base.0);
+            span.visited(page * span.page().0);
         }
         Ok(Self(span))
     }

@@ -13,53 +13,44 @@ pub struct Proof {
     pub by: &'static str,
 }
 
-/// What the kernel says of this process's pages.
-pub(super) trait Kernel {
-    /// Share of the present part of a range that large entries map, by PAGEMAP_SCAN.
-    fn scanned(&self, start: u64, len: u64) -> io::Result<f64>;
-
-    /// Base pages of a range that are present, and how many base pages it has.
-    fn present(&self, start: u64, len: u64) -> io::Result<(u64, u64)>;
-}
-
-pub(super) struct Running;
-
 /// `/proc/self/pagemap` has a word for each base page, whose highest bit says that it is present. Everyone may read that bit.
 const WORD: u64 = 8;
 const PRESENT: u8 = 0x80;
 
-impl Kernel for Running {
-    fn scanned(&self, start: u64, len: u64) -> io::Result<f64> {
-        host::processes::large_share(start..start + len)
-    }
-
-    fn present(&self, start: u64, len: u64) -> io::Result<(u64, u64)> {
-        let page = rustix::param::page_size() as u64;
-        let mut words = vec![0; (len / page * WORD) as usize];
-        File::open("/proc/self/pagemap")?.read_exact_at(&mut words, start / page * WORD)?;
-        let words = words.chunks_exact(WORD as usize);
-        let all = words.len() as u64;
-        Ok((words.filter(|word| word[7] & PRESENT != 0).count() as u64, all))
-    }
+/// Share of the present part of a range that large entries map, by PAGEMAP_SCAN.
+pub(super) fn scanned(start: u64, len: u64) -> io::Result<f64> {
+    host::processes::large_share(start..start + len)
 }
 
-/// Proves what maps the regions of `region` bytes at these addresses, in each of which one word was visited and nothing else.
+/// Base pages of a range that are present, and how many base pages it has.
+pub(super) fn present(start: u64, len: u64) -> io::Result<(u64, u64)> {
+    let page = rustix::param::page_size() as u64;
+    let mut words = vec![0; (len / page * WORD) as usize];
+    File::open("/proc/self/pagemap")?.read_exact_at(&mut words, start / page * WORD)?;
+    let words = words.chunks_exact(WORD as usize);
+    let all = words.len() as u64;
+    Ok((words.filter(|word| word[7] & PRESENT != 0).count() as u64, all))
+}
+
+/// Proves what maps the regions of `region` bytes at these addresses, in each of which one word was visited and nothing else, by
+/// [`scanned`] or [`present`].
 ///
 /// A kernel with PAGEMAP_SCAN (Linux 6.7) says it. Before that, pages that were never visited give it away: a large entry makes all
 /// base pages of its region present at once. Where only some are, neither size is proved, which counts as not large.
-pub(super) fn prove(kernel: &dyn Kernel, regions: &[u64], region: u64) -> io::Result<Proof> {
+pub(super) fn prove(
+    regions: &[u64],
+    region: u64,
+    scanned: impl Fn(u64, u64) -> io::Result<f64>,
+    present: impl Fn(u64, u64) -> io::Result<(u64, u64)>,
+) -> io::Result<Proof> {
     let mean = |shares: io::Result<Vec<f64>>, by| -> io::Result<Proof> {
         let shares = shares?;
         let share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
         Ok(Proof { share, by })
     };
-    let scanned = regions.iter().map(|&at| kernel.scanned(at, region)).collect();
-    mean(scanned, "PAGEMAP_SCAN").or_else(|scan: io::Error| {
-        let whole = |&at: &u64| {
-            kernel
-                .present(at, region)
-                .map(|(present, all)| f64::from(present == all))
-        };
+    let by_scan = regions.iter().map(|&at| scanned(at, region)).collect();
+    mean(by_scan, "PAGEMAP_SCAN").or_else(|scan: io::Error| {
+        let whole = |&at: &u64| present(at, region).map(|(present, all)| f64::from(present == all));
         let by = "pages that are present in /proc/self/pagemap";
         mean(regions.iter().map(whole).collect(), by).map_err(|error| {
             io::Error::new(
@@ -74,30 +65,23 @@ pub(super) fn prove(kernel: &dyn Kernel, regions: &[u64], region: u64) -> io::Re
 mod tests {
     use std::io;
 
-    use super::{Kernel, prove};
+    use super::{Proof, prove};
 
     const REGION: u64 = 2 << 20;
 
-    /// A kernel that knows PAGEMAP_SCAN or not, and says what is present of a region.
-    struct Made {
-        scan: Option<f64>,
-        present: Option<u64>,
-    }
-
-    impl Kernel for Made {
-        fn scanned(&self, _: u64, _: u64) -> io::Result<f64> {
-            // ENOTTY, as Linux 5.14 and 6.1 answer.
-            self.scan.ok_or_else(|| io::Error::from_raw_os_error(25))
-        }
-
-        fn present(&self, _: u64, len: u64) -> io::Result<(u64, u64)> {
-            let present = self.present.ok_or(io::ErrorKind::PermissionDenied)?;
+    /// On a kernel that knows PAGEMAP_SCAN or not, and says what is present of a region.
+    fn proved(scan: Option<f64>, present: Option<u64>) -> io::Result<Proof> {
+        // ENOTTY, as Linux 5.14 and 6.1 answer.
+        let scanned = |_: u64, _: u64| scan.ok_or_else(|| io::Error::from_raw_os_error(25));
+        let present = |_: u64, len: u64| -> io::Result<(u64, u64)> {
+            let present = present.ok_or(io::ErrorKind::PermissionDenied)?;
             Ok((present, len / 4096))
-        }
+        };
+        prove(&[0, REGION], REGION, scanned, present)
     }
 
     fn share(scan: Option<f64>, present: Option<u64>) -> io::Result<f64> {
-        prove(&Made { scan, present }, &[0, REGION], REGION).map(|proof| proof.share)
+        proved(scan, present).map(|proof| proof.share)
     }
 
     #[test]
@@ -107,15 +91,7 @@ mod tests {
         for (present, large) in [(512, 1.0), (1, 0.0), (16, 0.0), (511, 0.0)] {
             assert_eq!(share(None, Some(present)).ok(), Some(large), "{present}");
         }
-        let proof = prove(
-            &Made {
-                scan: None,
-                present: Some(512),
-            },
-            &[0],
-            REGION,
-        )
-        .expect("a proof");
+        let proof = proved(None, Some(512)).expect("a proof");
         assert!(proof.by.contains("/proc/self/pagemap"));
     }
 

@@ -6,7 +6,7 @@ use model::{Bytes, PageKind};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::prove::{Proof, Running, prove};
+use super::prove::{Proof, present, prove, scanned};
 use crate::syscall::Mapping;
 
 /// What lies behind the pages of a span.
@@ -30,12 +30,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Reserves `pages` pages of `kind`, `page` bytes each. Nothing is brought in yet, except that pages of a pool which all
-    /// are one page are mapped one by one.
+    /// Reserves `pages` pages of `kind`, one at least. Nothing is brought in yet, except that pages of a pool which all are one
+    /// page are mapped one by one.
     ///
     /// # Errors
     /// If address space is short, a pool has no free page, or the kernel has no such kind.
-    pub fn reserve(kind: PageKind, page: Bytes, pages: u64, behind: Behind) -> io::Result<Self> {
+    pub fn reserve(kind: PageKind, pages: u64, behind: Behind) -> io::Result<Self> {
+        let (page, pages) = (kind.x86_size(), pages.max(1));
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "more pages than address space");
         let len = page.0.checked_mul(pages).ok_or_else(too_large)?;
         // Aligned to its own size, so that hashes of page numbers are the same for the whole range but for a constant.
@@ -169,7 +170,7 @@ impl Span {
             self.visited(offset);
         }
         let places: Vec<u64> = offsets.iter().map(|offset| self.address() as u64 + offset).collect();
-        let proof = (!places.is_empty()).then(|| prove(&Running, &places, region.0));
+        let proof = (!places.is_empty()).then(|| prove(&places, region.0, scanned, present));
         proof.transpose()
     }
 
@@ -178,7 +179,6 @@ impl Span {
     /// # Errors
     /// Kernels before 6.7 lack PAGEMAP_SCAN.
     pub fn large_share(&self, bytes: Bytes) -> io::Result<f64> {
-        let start = self.address() as u64;
-        host::processes::large_share(start..start + bytes.0.min(self.len() as u64))
+        scanned(self.address() as u64, bytes.0.min(self.len() as u64))
     }
 }

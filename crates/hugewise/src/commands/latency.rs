@@ -89,7 +89,7 @@ pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> 
 
 /// A stretch of that time of what page kinds save against each other, in the same way; the first one says what it does.
 pub(super) fn pair(ui: &Ui, paired: &mut Paired, time: Duration, no_pool: bool) -> Measured<()> {
-    let spec = paired.spec();
+    let spec = &paired.spec;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
     let note = paired

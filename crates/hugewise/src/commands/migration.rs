@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::{Distances, Snapshot};
-use measure::migration::{Memory, Spec, pairs};
+use measure::migration::{Spec, pairs};
 use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
@@ -29,9 +29,6 @@ const LARGEST_QUICK: Bytes = Bytes::mib(4);
 pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::Result<Outcome> {
     measuring::run(session.ui.look(), session, |session, snapshot| {
         let spec = spec(args, snapshot, session.seed)?;
-        if spec.kinds.is_empty() {
-            return Err(measure::Error::OneCpu.into());
-        }
         session.ui.note("measuring what a move to another CPU costs");
         let measured = measure::migration::run(&spec, &mut session.ui.progress(), &stop::is_asked);
         let (migration, mut warnings) = measured?;
@@ -53,21 +50,20 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
         sizes: sizes(args, snapshot)?,
         page: args.pages,
-        memory: memory(snapshot)?,
+        // Half of L2, as siblings share it.
+        in_l2: Bytes(cache(snapshot, 2).unwrap_or(USUAL_L2).0 / 2),
+        beyond: beyond(snapshot)?,
         is_quick: args.quick,
         budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
     })
 }
 
-/// Half of L2, as siblings share it; and four times the last-level cache, if that is little of what is available.
-fn memory(snapshot: &Snapshot) -> anyhow::Result<Memory> {
+/// Four times the last-level cache, if that is little of what is available.
+fn beyond(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let last = (3..=4).filter_map(|level| cache(snapshot, level)).max();
     let beyond = Bytes(last.unwrap_or(USUAL_LAST).0 * 4).min(MOST_BEYOND);
-    Ok(Memory {
-        l2: Bytes(cache(snapshot, 2).unwrap_or(USUAL_L2).0 / 2),
-        beyond: beyond.min(Bytes(available(snapshot)?.0 / 16)),
-    })
+    Ok(beyond.min(Bytes(available(snapshot)?.0 / 16)))
 }
 
 /// As typed, or from 16K by factors of four up to the last-level cache.

@@ -73,10 +73,10 @@ fn of_trace(
         None => warnings.push(read_once()),
     }
     let mut opened = Opened::open(path, args.trace_format, false)?;
-    asked.lay_pages(opened.trace.head());
+    asked.lay_pages(opened.trace.head.as_ref());
     let replayed = opened.run(session, asked)?;
-    let name = format!("{} ({})", path.display(), opened.trace.format().name());
-    let prediction = asked.prediction(name, opened.trace.head().cloned(), &replayed, None);
+    let name = format!("{} ({})", path.display(), opened.trace.format.name());
+    let prediction = asked.prediction(name, opened.trace.head.clone(), &replayed, None);
     Ok((prediction, reaches(asked)))
 }
 
@@ -157,7 +157,7 @@ fn replayed(asked: &mut Replay, recorded: Recorded, runs: Calibrated) -> anyhow:
 
 /// A prediction is against base pages, for one CPU.
 fn suits(machine: &Machine) -> anyhow::Result<()> {
-    if machine.surroundings.vcpus() > 1 {
+    if machine.vcpus > 1 {
         bail!("vcpus: a trace runs on one virtual CPU (leave vcpus out, or simulate a pattern)");
     }
     let pages = [Bytes::kib(4), Bytes::mib(2)];
@@ -171,7 +171,7 @@ fn suits(machine: &Machine) -> anyhow::Result<()> {
 }
 
 fn reaches(asked: &Replay) -> Vec<(Bytes, Bytes)> {
-    let entries = asked.settings.iter().map(|setting| setting.backing().entry());
+    let entries = asked.settings.iter().map(|setting| setting.entry());
     entries.map(|entry| (entry, asked.machine.reach(entry))).collect()
 }
 

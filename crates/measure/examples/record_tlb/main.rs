@@ -7,15 +7,14 @@ use std::io::{self, Write};
 
 use chase::clock::CoreClock;
 use chase::thread::Pinned;
-use measure::tlb::discover::{Effort, discover};
-use measure::tlb::live::{Live, Pages};
+use measure::tlb::discover::{Effort, Search};
+use measure::tlb::live::Live;
 use measure::tlb::probe::{Layout, Limits, Oracle, Probe, Sweep};
 use model::{Bytes, PageKind};
 
 fn main() -> io::Result<()> {
     let clock = CoreClock::new();
     let _pinned = Pinned::to(None)?;
-    let [small, large] = [PageKind::Base, PageKind::Thp].map(Pages::of);
-    let live = Live::new(small, large, &clock, Bytes::gib(2))?;
+    let live = Live::new(PageKind::Base, PageKind::Thp, &clock, Bytes::gib(2))?;
     io::stdout().write_all(recorder::record(live).as_bytes())
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Effort, Layout, Limits, Oracle, Probe, Sweep, discover};
+use super::{Effort, Layout, Limits, Oracle, Probe, Search, Sweep};
 
 /// Effort and rounds of a recording, which its replay repeats: answers are kept in the order of the questions.
-pub(super) const EFFORT: Effort = Effort { passes: 8, refined: 40 };
-pub(super) const ROUNDS: u32 = 2;
+const EFFORT: Effort = Effort { passes: 8, refined: 40 };
+const ROUNDS: u32 = 2;
 
 /// Answers by question, in tenths of a cycle; `None` where the attempt was disturbed.
 pub(super) type Answers = BTreeMap<Probe, Vec<Option<u32>>>;
@@ -31,19 +31,25 @@ impl<O: Oracle> Oracle for Recording<O> {
     }
 }
 
-/// Asks an oracle all that a discovery asks, and returns the questions with their answers as text. What was found is in comments:
+/// A search that went as far as a recording does.
+pub(super) fn searched<O: Oracle>(oracle: O) -> Search<'static, O> {
+    let mut search = Search::new(oracle, EFFORT, &|| false);
+    (0..ROUNDS).for_each(|_| search.look());
+    search
+}
+
+/// Asks an oracle all that a search asks, and returns the questions with their answers as text. What was found is in comments:
 /// the lines on the machine's levels are added by hand, from its vendor's manual.
 pub(super) fn record(oracle: impl Oracle) -> String {
-    let mut recording = Recording {
+    let search = searched(Recording {
         oracle,
         answers: Answers::new(),
-    };
-    let found = discover(&mut recording, EFFORT, ROUNDS, &|| false);
-    let [near, far] = [Sweep::Near, Sweep::Far].map(|sweep| recording.limits(sweep));
+    });
+    let [near, far] = [Sweep::Near, Sweep::Far].map(|sweep| search.oracle.limits(sweep));
     let mut text = format!("limits {} {} {} {}\n", near.pages, near.span, far.pages, far.span);
-    let lines = recording.answers.iter();
+    let lines = search.oracle.answers.iter();
     text.extend(lines.map(|(probe, answers)| line(*probe, answers)));
-    text.extend(found.levels.iter().map(|level| {
+    text.extend(search.levels().map(|level| {
         let (entries, ways, index) = (level.entries, level.ways, level.index);
         format!("# found {entries:?} {ways:?} {index:?} {:?}\n", level.not_told)
     }));

@@ -30,7 +30,10 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let begun = Instant::now();
     let cpus = distinct(spec.cpus.iter().copied());
     if cpus.len() < 2 {
-        return Err(Error::TooFew(cpus.len()));
+        let count = cpus.len();
+        return Err(Error::Spec(format!(
+            "{count} CPU was named; a pair needs two (`--cpus 0,1`)"
+        )));
     }
     let wanted: Vec<[u32; 2]> = pairs_of(&cpus).collect();
     let mut taken = vec![Taken::default(); wanted.len()];
@@ -145,7 +148,7 @@ mod tests {
             cpus: cpus.to_vec(),
             rounds: 1,
         };
-        assert!(matches!(run(&spec(&[0, 0]), &mut (), &|| false), Err(Error::TooFew(1))));
+        assert!(matches!(run(&spec(&[0, 0]), &mut (), &|| false), Err(Error::Spec(_))));
         let error = run(&spec(&[1022, 1023]), &mut (), &|| false).expect_err("no such CPUs");
         assert!(error.to_string().contains("CPU 102"), "{error}");
         assert!(matches!(

@@ -119,7 +119,7 @@ impl Cell {
 
 fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> Result<(Vec<Turns>, Counted), Error> {
     let largest = places.iter().map(|place| place.bytes).max().unwrap_or_default();
-    let span = largest.round_up_to(Bytes::mib(2)).0.min(rings.arena().len() as u64);
+    let span = largest.round_up_to(Bytes::mib(2)).0.min(rings.arena().size() as u64);
     let mut beside = Beside::new(run.hypervisor, rings, Bytes(span), run.page, FRESH)?;
     let created = beside.stats()?;
     let first = beside.touch_fresh()?;

@@ -67,7 +67,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     progress.step(0.9, Duration::from_secs(2), "exits and page-table operations");
     outcome.operations = operations::all(&hypervisor, stop)?;
     let ticks_per_ns = calibration.ticks_per_ns();
-    let guest = outcome.publish(&spec, ticks_per_ns, pinned.cpu(), begun);
+    let guest = outcome.publish(&spec, ticks_per_ns, pinned.cpu, begun);
     let warnings = outcome.warnings(&guest);
     Ok((guest, warnings))
 }

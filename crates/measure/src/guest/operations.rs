@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::guest::GuestPage;
 use vm::churn::Op;
-use vm::{Config, Guest, Hypervisor, Job, Kernel, Ring, payload};
+use vm::{Config, Guest, Hypervisor, Job, Ring, payload};
 
 use super::Error;
 use crate::visits::Visits;
@@ -34,15 +34,6 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    fn new(name: &'static str, what: &'static str, churn: bool) -> Self {
-        Self {
-            name,
-            what,
-            churn,
-            result: Ok(Default::default()),
-        }
-    }
-
     /// Takes one more visit in. What this hypervisor cannot do is not tried again; others can be measured all the same.
     fn add(&mut self, visit: Result<(Vec<f64>, Counts), vm::Error>) -> Result<(), Error> {
         let Ok((visits, counts)) = &mut self.result else {
@@ -67,72 +58,74 @@ impl Measured {
 
 /// All operations, each visit in a guest of its own.
 pub(super) fn all(hypervisor: &Hypervisor, stop: &dyn Fn() -> bool) -> Result<Vec<Measured>, Error> {
-    let mut all = asked(hypervisor);
+    let mut all = ASKED.map(|(name, what, load)| {
+        let measured = Measured {
+            name,
+            what,
+            churn: matches!(load, Load::Churn(_)),
+            result: Ok(Default::default()),
+        };
+        (measured, load)
+    });
     for _ in 0..VISITS {
         for (measured, load) in &mut all {
             Error::if_stopped(stop)?;
             if measured.result.is_ok() {
-                measured.add(one(hypervisor, load))?;
+                measured.add(one(hypervisor, *load))?;
             }
         }
     }
     Ok(all.into_iter().map(|(measured, _)| measured).collect())
 }
 
-/// Loads an operation into a guest.
-type Load = dyn Fn(&mut Guest<'_>) -> Result<(Kernel, Ring, u64), vm::Error>;
-/// An operation that was not visited yet, and how it is loaded.
-type Asked = (Measured, Box<Load>);
-
-fn asked(hypervisor: &Hypervisor) -> Vec<Asked> {
-    let exits = [
-        exit(
-            "exit-to-user",
-            "a store to a page that is not there: out to this program and back",
-            payload::ping,
-        ),
-        exit(
-            "cpuid",
-            "a CPUID instruction: out to the kernel and back, where the hypervisor intercepts it",
-            payload::cpuid,
-        ),
-    ];
-    let levels = hypervisor.levels();
-    let churn = Op::ALL.into_iter().map(|op| {
-        let start = op.start(levels);
-        let load = move |guest: &mut Guest<'_>| guest.load_churn(op).map(|kernel| (kernel, op.ring(), start));
-        let (name, what) = describe(op);
-        (Measured::new(name, what, true), Box::new(load) as Box<Load>)
-    });
-    exits.into_iter().chain(churn).collect()
+/// What a guest does.
+#[derive(Clone, Copy)]
+enum Load {
+    /// Runs code that leaves it.
+    Exit(fn() -> &'static [u8]),
+    Churn(Op),
 }
 
-fn exit(name: &'static str, what: &'static str, code: fn() -> &'static [u8]) -> Asked {
-    let load = move |guest: &mut Guest<'_>| guest.load(code()).map(|kernel| (kernel, Ring::User, 0_u64));
-    (Measured::new(name, what, false), Box::new(load))
-}
+/// Stable names, after the microbenchmarks they are the core of, and what is done.
+const ASKED: [(&str, &str, Load); 7] = [
+    (
+        "exit-to-user",
+        "a store to a page that is not there: out to this program and back",
+        Load::Exit(payload::ping),
+    ),
+    (
+        "cpuid",
+        "a CPUID instruction: out to the kernel and back, where the hypervisor intercepts it",
+        Load::Exit(payload::cpuid),
+    ),
+    (
+        "remap",
+        "unmap a page, flush it, map it again, read it",
+        Load::Churn(Op::Remap),
+    ),
+    (
+        "nps",
+        "process switch: load another root and read a page, and back (two switches)",
+        Load::Churn(Op::Switch),
+    ),
+    (
+        "segv",
+        "page fault at CPL 3, guest handler, return",
+        Load::Churn(Op::Fault),
+    ),
+    (
+        "pcd",
+        "create an address space of 8 pages, enter it, read them, leave and clear it",
+        Load::Churn(Op::Create),
+    ),
+    (
+        "fw",
+        "fork and wait: duplicate 64 pages write-protected, one copy-on-write fault, go back and lift the protection",
+        Load::Churn(Op::Duplicate),
+    ),
+];
 
-/// Stable names, after the microbenchmarks they are the core of.
-fn describe(op: Op) -> (&'static str, &'static str) {
-    match op {
-        Op::Remap => ("remap", "unmap a page, flush it, map it again, read it"),
-        Op::Switch => (
-            "nps",
-            "process switch: load another root and read a page, and back (two switches)",
-        ),
-        Op::Fault => ("segv", "page fault at CPL 3, guest handler, return"),
-        Op::Create => (
-            "pcd",
-            "create an address space of 8 pages, enter it, read them, leave and clear it",
-        ),
-        Op::Duplicate => (
-            "fw",
-            "fork and wait: duplicate 64 pages write-protected, one copy-on-write fault, go back and lift the protection",
-        ),
-    }
-}
-
-fn one(hypervisor: &Hypervisor, load: &Load) -> Result<(Vec<f64>, Counts), vm::Error> {
+fn one(hypervisor: &Hypervisor, load: Load) -> Result<(Vec<f64>, Counts), vm::Error> {
     let config = Config {
         memory: None,
         page: GuestPage::Size4K,
@@ -141,7 +134,10 @@ fn one(hypervisor: &Hypervisor, load: &Load) -> Result<(Vec<f64>, Counts), vm::E
         windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config)?;
-    let (kernel, ring, start) = load(&mut guest)?;
+    let (kernel, ring, start) = match load {
+        Load::Exit(code) => (guest.load(code())?, Ring::User, 0),
+        Load::Churn(op) => (guest.load_churn(op)?, op.ring(), op.start(hypervisor.levels())),
+    };
     let job = Job {
         kernel,
         ring,

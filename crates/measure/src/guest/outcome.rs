@@ -13,6 +13,7 @@ use super::operations::Measured;
 use super::readings;
 use super::spec::Spec;
 use crate::visits::{Visits, bound_in};
+use crate::warnings;
 
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
@@ -167,33 +168,14 @@ impl Outcome {
                 cold.join(", ")
             )));
         }
-        warnings.extend(moving(guest));
+        let open = guest.points.iter().filter(|point| point.point.bound.is_some());
+        let name = |point: &GuestPoint| {
+            let page = point.guest_page.map_or("native".to_owned(), |page| page.to_string());
+            format!("{} of {page} on {}", point.point.bytes, point.point.kind)
+        };
+        warnings.extend(warnings::not_converged(open.map(name), guest.points.len()));
         warnings
     }
-}
-
-/// Points whose turns had not come to rest: they have a bound, and no number.
-fn moving(guest: &Guest) -> Option<Warning> {
-    let open: Vec<String> = guest
-        .points
-        .iter()
-        .filter(|point| point.point.bound.is_some())
-        .map(|point| {
-            let page = point
-                .guest_page
-                .map_or_else(|| "native".to_owned(), |page| page.to_string());
-            format!("{} of {page} on {}", point.point.bytes, point.point.kind)
-        })
-        .collect();
-    (!open.is_empty()).then(|| {
-        Warning::new(
-            "not-converged",
-            format!(
-                "the second half of a turn still differs from the first: {}; these points have a bound instead of a number; give more time with --budget",
-                open.join(", ")
-            ),
-        )
-    })
 }
 
 /// A guest that does not run on the bare core has no latency that means anything.
@@ -226,7 +208,7 @@ impl Clock {
 
     /// A point with these visits, or why there are none. Visits that had not come to rest give a bound and no number.
     fn point(&self, bare: Point, visits: &Visits, not_measured: Option<NotMeasured>, sides: usize) -> Point {
-        let bound = visits.moving(sides).map(|moving| bound_in(moving.bound, self.0));
+        let bound = visits.moving(sides).map(|bound| bound_in(bound, self.0));
         Point {
             ns: self.of(visits).filter(|_| bound.is_none()),
             bound,

@@ -6,6 +6,7 @@ use host::snapshot::Mmu;
 use model::guest::GuestPage;
 use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Reading};
+use stats::rounds;
 
 use crate::{Error, distinct};
 
@@ -94,11 +95,7 @@ impl Spec {
 
     /// Guest page sizes in a seeded random order that differs from kind to kind.
     pub(super) fn shuffled_pages(&self, kind: usize) -> Vec<GuestPage> {
-        use rand::SeedableRng;
-        use rand::seq::SliceRandom;
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(self.seed.wrapping_add(kind as u64));
-        let mut pages = self.guest_pages.clone();
-        pages.shuffle(&mut rng);
-        pages
+        let order = rounds::order(self.guest_pages.len(), self.seed, kind as u32);
+        order.into_iter().map(|at| self.guest_pages[at]).collect()
     }
 }

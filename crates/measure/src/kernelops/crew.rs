@@ -41,7 +41,8 @@ pub(super) fn visit(program: &Program, jobs: &[Job], stop: &dyn Fn() -> bool) ->
     for member in &mut crew {
         let line = member.next(set_up, stop)?;
         if line != READY {
-            return Err(Failed::This(refusal(&line)));
+            let why = answer(&line).err().unwrap_or("a worker answered too early".to_owned());
+            return Err(Failed::This(why));
         }
     }
     for member in &mut crew {
@@ -52,19 +53,14 @@ pub(super) fn visit(program: &Program, jobs: &[Job], stop: &dyn Fn() -> bool) ->
     crew.iter_mut()
         .map(|member| {
             let line = member.next(end, stop)?;
-            match serde_json::from_str(&line) {
-                Ok(Answer::Taken(taken)) => Ok(taken),
-                _ => Err(Failed::This(refusal(&line))),
-            }
+            answer(&line).map_err(Failed::This)
         })
         .collect()
 }
 
-fn refusal(line: &str) -> String {
-    match serde_json::from_str(line) {
-        Ok(Answer::Refused(why)) => why,
-        _ => format!("a worker said something else than expected: {line:.60}"),
-    }
+fn answer(line: &str) -> Answer {
+    let other = |_| Err(format!("a worker said something else than expected: {line:.60}"));
+    serde_json::from_str(line).unwrap_or_else(other)
 }
 
 /// A worker and the line to it, which is its standard input; it prints nothing.

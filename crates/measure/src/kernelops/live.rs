@@ -31,11 +31,11 @@ impl<'a> Live<'a> {
     }
 
     fn jobs(&self, target: &Target, slice: Duration) -> Vec<Job> {
-        let places = plan::places(target, &self.spec.cpus).unwrap_or_default();
-        let job = |(worker, place): (u32, plan::Place)| Job {
+        let places = plan::places(target, &self.spec.cpus);
+        let job = |(worker, (cpu, other_cpu)): (u32, (u32, u32))| Job {
             op: plan::share(target.op, worker, target.workers),
-            cpu: place.cpu,
-            other_cpu: place.other,
+            cpu,
+            other_cpu,
             slice,
             parent: std::process::id(),
         };

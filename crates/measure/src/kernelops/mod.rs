@@ -52,9 +52,8 @@ pub fn run(
     let begun = Instant::now();
     let targets = plan::targets(spec);
     if targets.is_empty() || spec.cpus.is_empty() {
-        return Err(Error::Nothing(
-            "give at least one operation, one number of workers and one CPU",
-        ));
+        let why = "give at least one operation, one number of workers and one CPU";
+        return Err(Error::Spec(why.to_owned()));
     }
     let calibration = chase::clock::Calibration::start();
     let company = Company::now();
@@ -67,12 +66,12 @@ pub fn run(
     let ticks_per_ns = calibration.ticks_per_ns();
     let others = company.and_then(|company| company.others_until(Company::now()?));
     let warnings = outcome::warnings(&targets, &sampled, spec.budget, others);
-    let used = targets.iter().filter_map(|target| plan::places(target, &spec.cpus));
-    let used = used.map(|places| places.len() * 2).max().unwrap_or(0);
+    let fits = |target: &&plan::Target| (target.workers * target.op.cpus()) as usize <= spec.cpus.len();
+    let used = targets.iter().filter(fits).map(|target| 2 * target.workers as usize);
     let result = KernelOps {
         points: outcome::points(&targets, &sampled, ticks_per_ns),
         tsc_ghz: ticks_per_ns,
-        cpus: spec.cpus.iter().copied().take(used).collect(),
+        cpus: spec.cpus.iter().copied().take(used.max().unwrap_or(0)).collect(),
         rounds: sampled.rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };

@@ -11,6 +11,7 @@ use super::plan::Target;
 use super::samples::Samples;
 use super::sweep::Sampled;
 use crate::visits::bound_in;
+use crate::warnings;
 
 /// Above this share of processor time used by others the machine was busy with something else.
 const BUSY: f64 = 0.1;
@@ -33,18 +34,15 @@ fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f6
     let Target { op, workers } = *target;
     let backing = op.kind().map(|kind| backed(kind, samples));
     let reason = reason(op, samples, backing.as_ref());
-    let given = reason.is_none();
-    let moving = samples.visits.moving(candidates).filter(|_| given);
+    let moving = samples.visits.moving(candidates).filter(|_| reason.is_none());
+    let is_at_rest = reason.is_none() && moving.is_none();
+    let ticks = samples.visits.estimate().filter(|_| is_at_rest);
     Point {
         op,
         workers,
-        ns: samples
-            .visits
-            .estimate()
-            .filter(|_| given && moving.is_none())
-            .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
-        bound: moving.map(|moving| bound_in(moving.bound, ticks_per_ns)),
-        settled: given && moving.is_none() && samples.is_settled(),
+        ns: ticks.map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
+        bound: moving.map(|bound| bound_in(bound, ticks_per_ns)),
+        settled: is_at_rest && samples.is_settled(),
         operations: samples.operations,
         per_operation: per_operation(samples),
         backing,
@@ -115,11 +113,18 @@ fn per_operation(samples: &Samples) -> BTreeMap<String, f64> {
 
 /// What weakens the result; `others` is the share of processor time that other processes used during the run.
 pub(super) fn warnings(targets: &[Target], sampled: &Sampled, budget: Duration, others: Option<f64>) -> Vec<Warning> {
+    let measured = measured(targets, sampled);
+    let apart = measured
+        .iter()
+        .filter_map(|(target, samples)| Some((target.to_string(), samples.visits.disagreement()?)));
+    let is_moving = |(_, samples): &&(&Target, &Samples)| samples.visits.moving(measured.len()).is_some();
+    let moving = measured.iter().filter(is_moving).map(|(target, _)| target.to_string());
+    let open = measured.iter().filter(|(_, samples)| !samples.is_settled()).count();
     let all = [
         busy(others),
-        unsteady(targets, sampled),
-        moving(targets, sampled),
-        unsettled(targets, sampled, budget),
+        warnings::rounds_disagree(apart, targets.len(), UNSTEADY),
+        warnings::not_converged(moving, targets.len()),
+        warnings::short_budget(open, measured.len(), 2, budget),
     ];
     let mut warnings: Vec<Warning> = all.into_iter().flatten().collect();
     warnings.sort();
@@ -138,63 +143,9 @@ fn busy(others: Option<f64>) -> Option<Warning> {
     ))
 }
 
-fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
-    let all = measured(targets, sampled);
-    let apart = all
-        .iter()
-        .filter_map(|(target, samples)| Some((*target, samples.visits.disagreement()?)));
-    let unsteady: Vec<_> = apart.filter(|&(_, apart)| apart > UNSTEADY).collect();
-    let (target, apart) = unsteady.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let text = format!(
-        "two visits to the same point differ by more than {:.0} % on average at {} of {} points, most of all {} by {} \
-         workers ({:.0} %): other programs use these CPUs too; repeat on a quieter machine, or compare runs before believing a \
-         small difference",
-        UNSTEADY * 100.0,
-        unsteady.len(),
-        targets.len(),
-        target.op,
-        target.workers,
-        apart * 100.0
-    );
-    Some(Warning::new("rounds-disagree", text))
-}
-
-/// Points whose visits had not come to rest: they have a bound, and no number.
-fn moving(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
-    let all = measured(targets, sampled);
-    let moving: Vec<(&Target, f64)> = all
-        .iter()
-        .filter_map(|(target, samples)| Some((*target, samples.visits.moving(all.len())?.ratio)))
-        .collect();
-    let by = |ratio: f64| (ratio - 1.0).abs();
-    let (target, ratio) = moving.iter().max_by(|a, b| by(a.1).total_cmp(&by(b.1)))?;
-    let text = format!(
-        "{} of {} points had not converged: the second half of their visits differs from the first, most of all {} by {} \
-         workers ({:+.0} %): they have a bound instead of a number; give more time with --budget",
-        moving.len(),
-        targets.len(),
-        target.op,
-        target.workers,
-        (ratio - 1.0) * 100.0
-    );
-    Some(Warning::new("not-converged", text))
-}
-
 fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target, &'a Samples)> {
     let all = targets.iter().zip(&sampled.samples);
     all.filter(|(_, samples)| samples.refused.is_none()).collect()
-}
-
-fn unsettled(targets: &[Target], sampled: &Sampled, budget: Duration) -> Option<Warning> {
-    let measured = measured(targets, sampled);
-    let open = measured.iter().filter(|(_, samples)| !samples.is_settled()).count();
-    (2 * open > measured.len()).then(|| {
-        let (all, seconds) = (measured.len(), budget.as_secs_f64());
-        Warning::new(
-            "short-budget",
-            format!("{open} of {all} points did not come within 2 % in {seconds:.0} s; give more time with --budget"),
-        )
-    })
 }
 
 #[cfg(test)]
@@ -308,7 +259,7 @@ mod tests {
             "{point:?}"
         );
         assert!(
-            warnings[0].code == "not-converged" && warnings[0].text.contains("-7 %"),
+            warnings[0].code == "not-converged" && warnings[0].text.contains("segv x 2"),
             "{warnings:?}"
         );
     }

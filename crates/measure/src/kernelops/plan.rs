@@ -1,5 +1,7 @@
 //! Which points there are, on which CPUs, and in which order. Pure.
 
+use std::fmt;
+
 use chase::kernelops::{CHURN, PROCESS, WORKER};
 use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
@@ -14,11 +16,10 @@ pub(super) struct Target {
     pub(super) workers: u32,
 }
 
-/// The CPU of a worker, and another one for whom it talks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) cpu: u32,
-    pub(super) other: u32,
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {}", self.op, self.workers)
+    }
 }
 
 /// Memory that is mapped, written and unmapped in one operation: one PMD-mapped page on x86-64.
@@ -76,18 +77,12 @@ pub(super) fn targets(spec: &Spec) -> Vec<Target> {
     distinct(spec.ops.iter().flat_map(of).filter(|target| target.workers > 0))
 }
 
-/// Where the workers go; `None` if there are too few CPUs.
-pub(super) fn places(target: &Target, cpus: &[u32]) -> Option<Vec<Place>> {
-    let workers = target.workers as usize;
-    let needed = workers * target.op.cpus() as usize;
-    if needed > cpus.len() {
-        return None;
-    }
-    let place = |worker: usize| Place {
-        cpu: cpus[worker],
-        other: cpus[(worker + needed - workers) % cpus.len()],
-    };
-    Some((0..workers).map(place).collect())
+/// Where the workers go: the CPU of each, and another one for whom it talks to. There are enough CPUs unless it is [`impossible`].
+pub(super) fn places(target: &Target, cpus: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+    let (workers, each) = (target.workers as usize, target.op.cpus() as usize);
+    let cpus = cpus.iter().copied();
+    let others = cpus.clone().cycle().skip(workers * (each - 1));
+    cpus.zip(others).take(workers)
 }
 
 /// What one of the workers does: processes that are to be there in all are shared out.
@@ -134,7 +129,7 @@ pub fn within(available: Bytes, workers: u32, live: u32, resident: Bytes) -> (u3
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, Target, impossible, in_order, places, share, targets, usual};
+    use super::{Target, impossible, in_order, places, share, targets, usual};
     use crate::kernelops::{Program, Spec};
     use model::kernelops::{Cores, Op};
     use model::{Bytes, PageKind};
@@ -174,17 +169,8 @@ mod tests {
         let target = |op, workers| Target { op, workers };
         let cross = Op::Nps { cores: Cores::Cross };
         let cpus = [4, 5, 6, 7];
-        assert_eq!(
-            places(&target(cross, 2), &cpus),
-            Some(vec![Place { cpu: 4, other: 6 }, Place { cpu: 5, other: 7 }])
-        );
-        assert_eq!(places(&target(cross, 3), &cpus), None);
-        let alone: Vec<u32> = places(&target(Op::Segv, 4), &cpus)
-            .expect("fits")
-            .iter()
-            .map(|place| place.cpu)
-            .collect();
-        assert_eq!(alone, cpus);
+        assert!(places(&target(cross, 2), &cpus).eq([(4, 6), (5, 7)]));
+        assert!(places(&target(Op::Segv, 4), &cpus).map(|(cpu, _)| cpu).eq(cpus));
     }
 
     #[test]
@@ -199,6 +185,8 @@ mod tests {
         let spec = spec(vec![1, 2], vec![0, 1]);
         let why = |op, workers| impossible(&Target { op, workers }, &spec).map(|why| why.to_string());
         assert!(why(Op::Migrate, 2).expect("two CPUs").contains("needs 4 CPUs"));
+        let cross = Op::Nps { cores: Cores::Cross };
+        assert!(why(cross, 2).expect("two CPUs").contains("needs 4 CPUs"));
         assert_eq!(why(Op::Migrate, 1), None);
         let fork = |kind, bytes| Op::FwResident { kind, bytes };
         assert!(

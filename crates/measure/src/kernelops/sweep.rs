@@ -66,8 +66,7 @@ impl Sweep<'_> {
                 continue;
             }
             let slice = slice(&turn, &rounds.order, &set_up);
-            let Target { op, workers } = self.targets[point];
-            rounds.visit(&turn, progress, &format!("{op} x {workers}"));
+            rounds.visit(&turn, progress, &self.targets[point].to_string());
             let begun = bench.now();
             samples[point].add(bench.visit(point, slice)?);
             set_up[point] = (bench.now() - begun).saturating_sub(slice);

@@ -34,13 +34,8 @@ pub(super) struct Job {
     pub(super) parent: u32,
 }
 
-/// What a worker answers, as one line on the same socket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Answer {
-    Taken(Taken),
-    /// It could not be done, and why.
-    Refused(String),
-}
+/// What a worker answers, as one line on the same socket: what it took, or why it could not be done.
+pub(super) type Answer = Result<Taken, String>;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Taken {
@@ -81,11 +76,10 @@ fn serve() -> Option<()> {
     if std::os::unix::process::parent_id() != job.parent {
         return None;
     }
-    let done = work(&job, || {
+    let answer: Answer = work(&job, || {
         writeln!(&line, "{READY}").ok()?;
         (told.next()?.ok()? == GO).then_some(())
     });
-    let answer = done.map_or_else(Answer::Refused, Answer::Taken);
     writeln!(&line, "{}", serde_json::to_string(&answer).ok()?).ok()
 }
 

@@ -85,7 +85,7 @@ impl Arenas {
 
     /// Kinds whose memory could not be locked, so that the machine may swap it out while it is timed.
     pub(super) fn unlocked(&self) -> Vec<PageKind> {
-        let unlocked = |held: &&Held| held.field.as_ref().is_ok_and(|field| !field.rings.arena().is_locked());
+        let unlocked = |held: &&Held| held.field.as_ref().is_ok_and(|field| !field.rings.arena().is_locked);
         self.held.iter().filter(unlocked).map(|held| held.kind).collect()
     }
 }
@@ -135,7 +135,7 @@ impl Field {
     /// Over how much memory a working set is moved.
     fn reach(&self, bytes: Bytes) -> Bytes {
         let reach = plan::reach(self.private_cache, bytes);
-        reach.min(Bytes(self.rings.arena().len() as u64)).max(bytes)
+        reach.min(Bytes(self.rings.arena().size() as u64)).max(bytes)
     }
 
     /// Where the ring stands; one that has no slot of its own is laid anew into the shared one. A standing ring goes on

@@ -103,18 +103,9 @@ impl Arrivals {
     }
 
     fn counting(&self, cold: bool) -> impl Iterator<Item = &Kept> {
-        let of = move |visit: &&Kept| visit.approach.is_cold() == cold;
-        let longest = self
-            .visits
-            .iter()
-            .filter(of)
-            .map(|visit| visit.walked)
-            .max()
-            .unwrap_or_default();
-        self.visits
-            .iter()
-            .filter(of)
-            .filter(move |visit| !cold || 2 * visit.walked > longest)
+        let longest = self.longest_cold();
+        let counts = move |visit: &&Kept| visit.approach.is_cold() == cold && (!cold || 2 * visit.walked > longest);
+        self.visits.iter().filter(counts)
     }
 
     /// Time walked in visits of one approach.
@@ -123,7 +114,8 @@ impl Arrivals {
     }
 
     pub(super) fn longest_cold(&self) -> Duration {
-        self.counting(true).map(|visit| visit.walked).max().unwrap_or_default()
+        let cold = self.visits.iter().filter(|visit| visit.approach.is_cold());
+        cold.map(|visit| visit.walked).max().unwrap_or_default()
     }
 
     /// Where visits after a warm-up arrive.

@@ -1,6 +1,7 @@
 //! Rings about as large as the last-level cache, on simulated caches: a line comes up once in a lap, so a cold cache shows
 //! nothing of what a long walk keeps before a whole lap is over.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chase::block::Block;
@@ -111,14 +112,21 @@ impl Ring {
         });
         cost.sum()
     }
-
-    /// The mean of a lap after many.
-    fn truth(replacement: Replacement, nodes: usize) -> f64 {
-        let mut ring = Self::new(replacement, nodes);
-        ring.go(8 * nodes);
-        ring.go(nodes) / nodes as f64
-    }
 }
+
+/// The mean of a lap after many, of rings of some eighths of the cache.
+static TRUTHS: LazyLock<Vec<(Replacement, usize, f64)>> = LazyLock::new(|| {
+    let truth = |replacement: Replacement, laps: usize| {
+        [2, 6, 8, 10, 12, 16, 24, 32, 64, 96].map(|eighths| {
+            let nodes = LINES / 8 * eighths;
+            let mut ring = Ring::new(replacement, nodes);
+            ring.go(laps * nodes);
+            (replacement, eighths, ring.go(nodes) / nodes as f64)
+        })
+    };
+    // Under LRU the second lap is as any other.
+    [truth(Replacement::Random, 8), truth(Replacement::Lru, 1)].concat()
+});
 
 impl Bench for Ring {
     fn now(&self) -> Duration {
@@ -177,27 +185,23 @@ fn swept(replacement: Replacement, nodes: usize, budget: Duration) -> Samples {
 #[test]
 fn what_a_long_walk_keeps_in_the_last_level_is_found_or_lies_inside_the_bound() {
     let (mut wrong, mut numbers) = (Vec::new(), 0);
-    for replacement in [Replacement::Random, Replacement::Lru] {
-        for eighths in [2, 6, 8, 10, 12, 16, 24, 32, 64, 96] {
-            let nodes = LINES / 8 * eighths;
-            let truth = Ring::truth(replacement, nodes);
-            let samples = swept(replacement, nodes, Duration::from_millis(350));
-            let at = (replacement, eighths as f64 / 8.0, truth);
-            match (samples.ticks(), samples.bound()) {
-                (Some(ticks), None) => {
-                    numbers += 1;
-                    if (ticks.median / truth - 1.0).abs() > 0.03 {
-                        wrong.push(format!("{at:?} {ticks:?} {:?}", samples.convergence()));
-                    }
+    for &(replacement, eighths, truth) in &*TRUTHS {
+        let samples = swept(replacement, LINES / 8 * eighths, Duration::from_millis(350));
+        let at = (replacement, eighths as f64 / 8.0, truth);
+        match (samples.ticks(), samples.bound()) {
+            (Some(ticks), None) => {
+                numbers += 1;
+                if (ticks.median / truth - 1.0).abs() > 0.03 {
+                    wrong.push(format!("{at:?} {ticks:?} {:?}", samples.arrivals.convergence()));
                 }
-                (None, Some(bound)) => {
-                    let holds = bound.low.is_none_or(|low| low <= truth) && bound.high.is_none_or(|high| truth <= high);
-                    if !holds {
-                        wrong.push(format!("{at:?} {bound:?} {:?}", samples.convergence()));
-                    }
-                }
-                other => panic!("a number or a bound: {other:?}"),
             }
+            (None, Some(bound)) => {
+                let holds = bound.low.is_none_or(|low| low <= truth) && bound.high.is_none_or(|high| truth <= high);
+                if !holds {
+                    wrong.push(format!("{at:?} {bound:?} {:?}", samples.arrivals.convergence()));
+                }
+            }
+            other => panic!("a number or a bound: {other:?}"),
         }
     }
     assert!(wrong.is_empty(), "{numbers} numbers; wrong: {wrong:#?}");
@@ -207,19 +211,18 @@ fn what_a_long_walk_keeps_in_the_last_level_is_found_or_lies_inside_the_bound() 
 /// A saving is a share of a step, so a step that lacks the hits of a long walk makes it smaller than it is.
 #[test]
 fn after_the_shortest_warm_up_a_step_costs_what_it_does_in_a_long_walk() {
-    for replacement in [Replacement::Random, Replacement::Lru] {
-        for eighths in [2, 6, 12, 16, 24, 32, 64, 96] {
-            let nodes = LINES / 8 * eighths;
-            let truth = Ring::truth(replacement, nodes);
-            let mut ring = Ring::new(replacement, nodes);
-            ring.go(ring.caches.soon(nodes as u64) as usize);
-            ring.walk(0, Duration::from_millis(15));
-            let blocks = ring.walk(0, Duration::from_millis(35));
-            let mean = blocks.iter().map(|block| block.ticks).sum::<f64>() / blocks.len() as f64;
-            assert!(
-                (mean / truth - 1.0).abs() < 0.05,
-                "{replacement:?}, {eighths} eighths: {mean} for {truth}"
-            );
-        }
+    // Rings that hardly exceed the cache take many laps to lose what they lose.
+    let others = TRUTHS.iter().filter(|(_, eighths, _)| ![8, 10].contains(eighths));
+    for &(replacement, eighths, truth) in others {
+        let nodes = LINES / 8 * eighths;
+        let mut ring = Ring::new(replacement, nodes);
+        ring.go(ring.caches.soon(nodes as u64) as usize);
+        ring.walk(0, Duration::from_millis(15));
+        let blocks = ring.walk(0, Duration::from_millis(35));
+        let mean = blocks.iter().map(|block| block.ticks).sum::<f64>() / blocks.len() as f64;
+        assert!(
+            (mean / truth - 1.0).abs() < 0.05,
+            "{replacement:?}, {eighths} eighths: {mean} for {truth}"
+        );
     }
 }

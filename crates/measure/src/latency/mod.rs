@@ -56,14 +56,14 @@ pub fn run(
     let begun = Instant::now();
     let points = plan::points(spec);
     if points.is_empty() {
-        return Err(Error::Nothing("give at least one page kind, size and pattern"));
+        return Err(Error::Spec("give at least one page kind, size and pattern".to_owned()));
     }
     let usual = LEAST_BUDGET.max(TIME_PER_WEIGHT.mul_f64(points.iter().map(Target::weight).sum()));
     let budget = spec.budget.unwrap_or(usual);
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
-    let shifts = plan::shifts(spec)?;
     must_have_room(spec)?;
+    let shifts = plan::shifts(spec);
     let job = Job {
         spec,
         points,
@@ -84,22 +84,25 @@ pub fn run(
         no_pmu: outcome.no_pmu.clone(),
         tsc_ghz: ticks_per_ns,
         core_ghz: outcome.core_ghz(ticks_per_ns),
-        cpu: job.pinned.cpu(),
+        cpu: job.pinned.cpu,
         rounds: outcome.rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };
     Ok((latency, warnings))
 }
 
-/// The largest working set goes beside what clears the caches.
+/// The largest working set goes beside what clears the caches. A fifth of memory is left for everyone else, or the machine would begin
+/// to reclaim and swap while it is timed.
 fn must_have_room(spec: &Spec) -> Result<(), Error> {
     let own = spec.kinds.iter().map(|kind| plan::own(spec, *kind).0).max();
     let needed = Bytes(clearing(spec).0 + own.unwrap_or(0));
-    let available = plan::limit(spec);
-    match needed > available {
-        true => Err(Error::Clearing { needed, available }),
-        false => Ok(()),
+    let available = Bytes(spec.available.0 / 5 * 4);
+    if needed > available {
+        return Err(Error::Spec(format!(
+            "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm; choose smaller working sets (--to)"
+        )));
     }
+    Ok(())
 }
 
 /// A measurement under way, in shifts: the kinds that are measured together.

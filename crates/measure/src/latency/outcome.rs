@@ -11,6 +11,7 @@ use super::plan::Target;
 use super::sampling::Samples;
 use super::sweep::Sampled;
 use crate::visits::bound_in;
+use crate::warnings;
 
 /// Above this share of dropped samples the machine was busy with something else.
 const BUSY: f64 = 0.2;
@@ -81,11 +82,19 @@ impl Outcome {
 
     /// What weakens the result.
     pub(super) fn warnings(&self, apart: bool, budget: Duration) -> Vec<Warning> {
+        let points = self.points.len();
+        let disagreements = self
+            .points
+            .iter()
+            .map(|point| (point.name(), point.samples.disagreement()));
+        let open = self.points.iter().filter(|point| point.samples.bound().is_some());
+        let measured = || self.points.iter().filter(|point| point.samples.visits() > 0);
+        let spent = measured().filter(|point| point.samples.stopped == Some(Stopped::Budget));
         [
             self.busy(),
-            self.unsteady(),
-            self.not_converged(budget),
-            self.unsettled(budget),
+            warnings::rounds_disagree(disagreements, points, UNSTEADY),
+            warnings::not_converged(open.map(Measured::name), points),
+            warnings::short_budget(spent.count(), measured().count(), 1, budget),
             self.swappable(),
             apart.then(kinds_apart),
         ]
@@ -100,60 +109,6 @@ impl Outcome {
         let share = dropped as f64 / (dropped + kept).max(1) as f64;
         (share > BUSY).then(|| {
             Warning::new("busy-machine", format!("{:.0} % of the samples were disturbed (switched out, or the core clock changed) and dropped; repeat on a quieter machine", share * 100.0))
-        })
-    }
-
-    fn unsteady(&self) -> Option<Warning> {
-        let apart = |point: &&Measured| point.samples.disagreement();
-        let unsteady: Vec<&Measured> = self.points.iter().filter(|point| apart(point) > UNSTEADY).collect();
-        let worst = unsteady.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-        Some(Warning::new(
-            "rounds-disagree",
-            format!(
-                "at {} of {} points two visits differ by more than {:.0} % on average, most of all {} at {} ({:.0} %): other users of its caches or memory change what a step costs",
-                unsteady.len(),
-                self.points.len(),
-                UNSTEADY * 100.0,
-                worst.target.kind,
-                worst.target.bytes,
-                worst.samples.disagreement() * 100.0
-            ),
-        ))
-    }
-
-    fn not_converged(&self, budget: Duration) -> Option<Warning> {
-        let open: Vec<&Measured> = self
-            .points
-            .iter()
-            .filter(|point| point.samples.bound().is_some())
-            .collect();
-        let first = open.first()?;
-        Some(Warning::new(
-            "not-converged",
-            format!(
-                "{} of {} points did not converge in {:.1} s, such as {} at {}: they have a bound and no number; give more time with --budget",
-                open.len(),
-                self.points.len(),
-                budget.as_secs_f64(),
-                first.target.kind,
-                first.target.bytes
-            ),
-        ))
-    }
-
-    fn unsettled(&self, budget: Duration) -> Option<Warning> {
-        let samples = || self.points.iter().map(|point| &point.samples);
-        let measured = || samples().filter(|samples| samples.visits() > 0);
-        let is_open = |samples: &&Samples| samples.stopped == Some(Stopped::Budget);
-        let (open, all) = (measured().filter(is_open).count(), measured().count());
-        (2 * open > all).then(|| {
-            Warning::new(
-                "short-budget",
-                format!(
-                    "{open} of {all} points did not come within 1 % in {:.1} s; give more time with --budget",
-                    budget.as_secs_f64()
-                ),
-            )
         })
     }
 
@@ -190,6 +145,10 @@ fn no_samples(samples: &Samples) -> Option<NotMeasured> {
 }
 
 impl Measured {
+    fn name(&self) -> String {
+        format!("{} at {}", self.target.kind, self.target.bytes)
+    }
+
     fn publish(&self, ticks_per_ns: f64, private_cache: Option<Bytes>) -> Point {
         let Target {
             kind,
@@ -197,42 +156,30 @@ impl Measured {
             pattern,
             access,
         } = self.target;
-        let given = self.reason.is_none();
+        let samples = &self.samples;
+        let bare = Point {
+            not_measured: self.reason.as_ref().map(ToString::to_string),
+            dropped: samples.dropped,
+            ..Point::bare(kind, bytes, pattern, access, self.backed.clone())
+        };
+        if self.reason.is_some() {
+            return bare;
+        }
         let in_core = private_cache.is_some_and(|cache| bytes <= cache);
         Point {
-            kind,
-            bytes,
-            pattern,
-            access,
-            ns: self
-                .samples
-                .ticks()
-                .filter(|_| given)
-                .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
-            visits: self
-                .samples
-                .medians()
-                .iter()
-                .filter(|_| given)
-                .map(|ticks| ticks / ticks_per_ns)
-                .collect(),
-            bound: self
-                .samples
-                .bound()
-                .filter(|_| given)
-                .map(|ticks| bound_in(ticks, ticks_per_ns)),
-            convergence: self.samples.convergence().filter(|_| given).map(|ticks| Convergence {
+            ns: samples.ticks().map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
+            visits: samples.medians().iter().map(|ticks| ticks / ticks_per_ns).collect(),
+            bound: samples.bound().map(|ticks| bound_in(ticks, ticks_per_ns)),
+            convergence: samples.arrivals.convergence().map(|ticks| Convergence {
                 warm_ns: ticks.warm_ns / ticks_per_ns,
                 cold_ns: ticks.cold_ns / ticks_per_ns,
                 ..ticks
             }),
-            cycles: self.samples.cycles().filter(|_| given && in_core),
-            quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
-            backing: self.backed.clone(),
-            not_measured: self.reason.as_ref().map(ToString::to_string),
-            stopped: self.samples.stopped.filter(|_| given),
-            dropped: self.samples.dropped,
-            counters: self.samples.counters().filter(|_| given),
+            cycles: samples.cycles().filter(|_| in_core),
+            quiet: samples.quiet(ticks_per_ns).filter(|_| in_core),
+            stopped: samples.stopped,
+            counters: samples.counters(),
+            ..bare
         }
     }
 }

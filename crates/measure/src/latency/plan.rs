@@ -4,7 +4,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind};
 
 use super::spec::Spec;
-use crate::{Error, distinct};
+use crate::distinct;
 
 /// One point to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,12 +83,7 @@ pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     }
 }
 
-/// What may be taken. A fifth is left for everyone else, or the machine would begin to reclaim and swap while it is timed.
-pub(super) fn limit(spec: &Spec) -> Bytes {
-    Bytes(spec.available.0 / 5 * 4)
-}
-
-/// The same of memory that is of no pool: pool pages are taken already, or were counted when the pool was filled.
+/// A kind's memory that is of no pool: pool pages are taken already, or were counted when the pool was filled.
 pub(super) fn own(spec: &Spec, kind: PageKind) -> Bytes {
     match kind.pool() {
         Some(_) => Bytes(0),
@@ -98,29 +93,20 @@ pub(super) fn own(spec: &Spec, kind: PageKind) -> Bytes {
 
 /// Which kinds have their arenas at the same time: all of them, so that they are compared under the same conditions,
 /// unless together they would take more than half of the memory that can be had; then one after the other.
-pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
+pub(super) fn shifts(spec: &Spec) -> Vec<Vec<PageKind>> {
     let kinds = distinct(spec.kinds.iter().copied());
-    let taken = |kinds: &[PageKind]| kinds.iter().map(|&kind| own(spec, kind).0).sum::<u64>();
-    let available = limit(spec);
-    if let Some(&kind) = kinds.iter().find(|kind| own(spec, **kind) > available) {
-        let needed = own(spec, kind);
-        return Err(Error::TooLarge {
-            kind,
-            needed,
-            available,
-        });
+    let taken: u64 = kinds.iter().map(|&kind| own(spec, kind).0).sum();
+    match taken <= spec.available.0 / 2 {
+        true => vec![kinds],
+        false => kinds.into_iter().map(|kind| vec![kind]).collect(),
     }
-    if taken(&kinds) <= spec.available.0 / 2 {
-        return Ok(vec![kinds]);
-    }
-    Ok(kinds.into_iter().map(|kind| vec![kind]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{arena, points, reach, shifts, sizes};
-    use crate::Error;
     use crate::latency::Spec;
+    use crate::latency::must_have_room;
     use model::latency::{Access, Pattern};
     use model::{Bytes, PageKind};
 
@@ -189,17 +175,16 @@ mod tests {
     fn a_point_asked_for_twice_is_measured_once() {
         let twice = spec(vec![PageKind::Base, PageKind::Base], Bytes::gib(16));
         assert_eq!(points(&twice).len(), 35);
-        assert_eq!(shifts(&twice).expect("fits"), [[PageKind::Base]]);
+        assert_eq!(shifts(&twice), [[PageKind::Base]]);
     }
 
     #[test]
     fn kinds_run_together_where_memory_allows_else_apart_else_not_at_all() {
         let kinds = vec![PageKind::Base, PageKind::Thp];
-        assert_eq!(shifts(&spec(kinds.clone(), Bytes::gib(8))).expect("fits").len(), 1);
-        assert_eq!(shifts(&spec(kinds.clone(), Bytes::gib(7))).expect("fits").len(), 2);
-        assert!(matches!(
-            shifts(&spec(kinds, Bytes::gib(2))),
-            Err(Error::TooLarge { .. })
-        ));
+        let fit = |gib| {
+            let spec = spec(kinds.clone(), Bytes::gib(gib));
+            (shifts(&spec).len(), must_have_room(&spec).is_ok())
+        };
+        assert_eq!([8, 7, 2].map(fit), [(1, true), (2, true), (2, false)]);
     }
 }

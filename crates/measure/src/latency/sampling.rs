@@ -5,7 +5,7 @@ use std::time::Duration;
 use chase::block::Block;
 use chase::counters::Counts;
 use model::Estimate;
-use model::latency::{Bound, Convergence, Counters, Dropped, Quiet, Stopped};
+use model::latency::{Bound, Counters, Dropped, Quiet, Stopped};
 
 use super::arrivals::{Arrivals, Kept};
 use super::converge::{Approach, Arrival, CLOSE, Meeting, tail};
@@ -146,11 +146,6 @@ impl Samples {
     pub(super) fn bound(&self) -> Option<Bound> {
         let open = self.ticks().is_none();
         open.then(|| self.arrivals.bound()).flatten()
-    }
-
-    /// What shows that it has converged, or that it has not; in ticks.
-    pub(super) fn convergence(&self) -> Option<Convergence> {
-        self.arrivals.convergence()
     }
 
     /// What an undisturbed step costs; `ticks_per_ns` as of the time stamp counter.

@@ -101,7 +101,7 @@ fn approaches_that_do_not_meet_give_a_bound_and_no_number() {
         bound.high.is_some_and(|high| (125.0..140.0).contains(&high)),
         "{bound:?}"
     );
-    assert!(samples.convergence().is_some_and(|shown| !shown.converged));
+    assert!(samples.arrivals.convergence().is_some_and(|shown| !shown.converged));
     assert!(samples.arrivals.may_go_on_cold());
 }
 
@@ -132,7 +132,7 @@ fn visits_that_differ_by_more_than_their_value_give_an_upper_bound_and_no_number
         bound.low.is_none() && bound.high.is_some_and(|high| high > 2.0),
         "{bound:?}"
     );
-    assert!(!samples.convergence().expect("visits of both").converged);
+    assert!(!samples.arrivals.convergence().expect("visits of both").converged);
 }
 
 #[test]

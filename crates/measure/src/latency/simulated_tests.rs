@@ -38,7 +38,7 @@ const CALM: Nature = Nature {
 };
 /// Ticks of a step with all of its state.
 const BASE: f64 = 200.0;
-const BLOCK: f64 = 60e-6;
+const BLOCK: f64 = 120e-6;
 /// A warm-up is so much faster than a walk, and brings so many times what is missing down by e.
 const WARM_UP: (f64, f64) = (8.0, 4.0);
 /// Seconds elsewhere that take a point's state down by e.
@@ -197,7 +197,7 @@ fn what_is_reported_is_the_converged_time_or_a_bound_that_holds() {
                     all += 1;
                     numbers += usize::from(samples.ticks().is_some() && returns <= 0.03);
                     if !holds(samples, *truth, 0.03) {
-                        wrong.push((nature, samples.convergence(), samples.ticks()));
+                        wrong.push((nature, samples.arrivals.convergence(), samples.ticks()));
                     }
                 }
             }

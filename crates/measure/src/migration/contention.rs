@@ -80,8 +80,8 @@ pub(super) fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> b
 impl Spec {
     fn load(&self, mix: Mix) -> Load {
         let bytes = match mix {
-            Mix::L2Load => self.memory.l2,
-            Mix::MemoryLoad => self.memory.beyond,
+            Mix::L2Load => self.in_l2,
+            Mix::MemoryLoad => self.beyond,
             _ => L1,
         };
         Load::new(mix, bytes)

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, Slot};
-use chase::thread::{current_cpu, involuntary_switches, only};
+use chase::thread::{Pinned, current_cpu, involuntary_switches, stay_on};
 use model::latency::{Access, Backed, Pattern};
 use model::{Bytes, NotMeasured};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::spec::Spec;
 use crate::Error;
@@ -25,7 +24,8 @@ const MOST_MOVES: usize = 40;
 pub(super) struct Bench {
     fields: Vec<Field>,
     page: model::PageKind,
-    before: CpuSet,
+    /// Gives the thread back the CPUs that it had.
+    _pinned: Pinned,
 }
 
 struct Field {
@@ -58,10 +58,7 @@ impl Bench {
         Ok(Self {
             fields: spec.sizes.iter().map(field).collect::<Result<_, Error>>()?,
             page: spec.page,
-            before: sched_getaffinity(None).map_err(|error| Error::Stay {
-                cpu: current_cpu(),
-                source: error.into(),
-            })?,
+            _pinned: Pinned::to(None).map_err(Error::Pin)?,
         })
     }
 
@@ -95,19 +92,9 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.before);
-    }
-}
-
 impl Field {
     fn new(spec: &Spec, bytes: Bytes) -> Result<Self, Error> {
-        let no_memory = |why: String| Error::NoMemory {
-            page: spec.page,
-            bytes,
-            why,
-        };
+        let no_memory = |why: String| Error::Spec(format!("{bytes} of {} memory: {why}", spec.page));
         let arena = Arena::new(&Want::plain(spec.page, bytes)).map_err(|why| no_memory(why.to_string()))?;
         let order = Order::new(Pattern::RandomLine, bytes, spec.seed);
         let order = order.ok_or_else(|| no_memory("it holds fewer than two lines".to_owned()))?;
@@ -154,6 +141,8 @@ impl Field {
 }
 
 fn pin(cpu: u32) -> Result<(), Error> {
-    let pinned = only(cpu).and_then(|only| Ok(sched_setaffinity(None, &only)?));
-    pinned.map_err(|source| Error::Stay { cpu, source })
+    stay_on(cpu).map_err(|error| Error::Stay {
+        cpu,
+        source: error.into(),
+    })
 }

@@ -15,7 +15,7 @@ use model::placement::Kind;
 use model::{Progress, Warning};
 
 pub use pairs::pairs;
-pub use spec::{Memory, Spec};
+pub use spec::Spec;
 
 use crate::rounds::{Rounds, Turn};
 use crate::{Error, distinct};
@@ -38,7 +38,8 @@ pub fn run(
 ) -> Result<(Migration, Vec<Warning>), Error> {
     let begun = Instant::now();
     if spec.kinds.is_empty() {
-        return Err(Error::OneCpu);
+        let why = "fewer than two CPUs may be used: a move needs another one";
+        return Err(Error::Spec(why.to_owned()));
     }
     let mut sweep = Sweep {
         spec,

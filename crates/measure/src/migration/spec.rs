@@ -12,20 +12,14 @@ pub struct Spec {
     /// Memory that the thread uses before and after.
     pub sizes: Vec<Bytes>,
     pub page: PageKind,
-    /// Memory for work on two CPUs at once.
-    pub memory: Memory,
+    /// Memory for work on two CPUs at once: what fits L2, and not L1.
+    pub in_l2: Bytes,
+    /// And what fits no cache.
+    pub beyond: Bytes,
     /// Is each kind of work done beside its own kind only?
     pub is_quick: bool,
     /// Time for all points.
     pub budget: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Fits L2, and not L1.
-    pub l2: Bytes,
-    /// Fits no cache.
-    pub beyond: Bytes,
 }

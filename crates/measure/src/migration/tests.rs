@@ -9,7 +9,7 @@ use model::{Backing, Bytes, PageKind};
 
 use super::live::{Moved, Visit};
 use super::outcome::{Taken, moves};
-use super::{Error, Memory, Spec, pairs, run};
+use super::{Error, Spec, pairs, run};
 
 fn backed() -> Backed {
     Backed {
@@ -92,10 +92,8 @@ fn spec(kinds: Vec<(Kind, Vec<[u32; 2]>)>) -> Spec {
         kinds,
         sizes: vec![Bytes::kib(16), Bytes::kib(256)],
         page: PageKind::Base,
-        memory: Memory {
-            l2: Bytes::kib(256),
-            beyond: Bytes::mib(8),
-        },
+        in_l2: Bytes::kib(256),
+        beyond: Bytes::mib(8),
         is_quick: true,
         budget: Duration::from_millis(200),
         seed: 7,
@@ -140,7 +138,10 @@ fn this_machine_answers_for_each_kind_and_footprint_and_names_the_kinds_that_it_
 
 #[test]
 fn what_cannot_be_measured_is_an_error_that_names_it() {
-    assert!(matches!(run(&spec(Vec::new()), &mut (), &|| false), Err(Error::OneCpu)));
+    assert!(matches!(
+        run(&spec(Vec::new()), &mut (), &|| false),
+        Err(Error::Spec(_))
+    ));
     let nowhere = vec![(Kind::SameLlc, vec![[1021, 1022]])];
     let error = run(&spec(nowhere.clone()), &mut (), &|| false).expect_err("no such CPUs");
     assert!(error.to_string().contains("CPU 1021"), "{error}");

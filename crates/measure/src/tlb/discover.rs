@@ -48,40 +48,19 @@ pub struct Found {
     pub not_told: Option<String>,
 }
 
-/// What was found for one page kind.
-#[derive(Debug)]
-pub struct Discovery {
-    /// Core cycles of an access that hits everywhere.
-    pub hit: f64,
-    /// Levels, first level first.
-    pub levels: Vec<Found>,
-    pub survey: Survey,
-    /// The user stopped it before it was done.
-    pub stopped: bool,
-}
-
 /// Costs are off by this share however quiet it is.
 const LEAST_BLUR: f64 = 0.01;
 /// What part of the first round's passes over all probes later rounds make over those that are open.
 const LATER: u32 = 5;
-/// Looks for the levels, in so many rounds while a level is open.
-pub fn discover(oracle: &mut dyn Oracle, effort: Effort, rounds: u32, stop: &dyn Fn() -> bool) -> Discovery {
-    let mut search = Search::new(oracle, effort, stop);
-    for _ in 0..rounds {
-        if search.is_open() {
-            search.look();
-        }
-    }
-    search.found()
-}
 
 /// A search that can be taken up again: what is asked later adds to what was seen before, since contention comes in bursts.
 pub struct Search<'a, O> {
     pub oracle: O,
     effort: Effort,
     stop: &'a dyn Fn() -> bool,
-    until: Option<Instant>,
-    survey: Survey,
+    /// The next rounds end at that time, whatever is known by then.
+    pub until: Option<Instant>,
+    pub survey: Survey,
     stopped: bool,
     /// Nothing was finished yet where the level is looked for now.
     first: bool,
@@ -144,11 +123,6 @@ impl<'a, O: Oracle> Search<'a, O> {
         }
     }
 
-    /// The next rounds end at that time, whatever is known by then.
-    pub fn until(&mut self, end: Instant) {
-        self.until = Some(end);
-    }
-
     /// Is there a level that another round may show?
     pub fn is_open(&self) -> bool {
         !(self.stop)() && (self.near.is_open() || self.far.is_open())
@@ -180,15 +154,6 @@ impl<'a, O: Oracle> Search<'a, O> {
             .flatten()
             .filter_map(|place| place.level.as_ref())
             .map(|level| &level.found)
-    }
-
-    pub fn found(self) -> Discovery {
-        Discovery {
-            hit: self.hit(),
-            levels: self.levels().cloned().collect(),
-            stopped: self.stopped || (self.stop)(),
-            survey: self.survey,
-        }
     }
 
     /// The cost of an access that hits everywhere.

@@ -4,8 +4,7 @@ use crate::tlb::simulated_tlb::Array;
 use model::PageKind;
 use model::tlb::{Entries, Level, built};
 
-use super::tests::{EFFORT, ROUNDS};
-use super::{Discovery, discover};
+use super::tests::{ROUNDS, discover};
 use crate::tlb::level_of;
 use crate::tlb::simulated::{Chance, HEAVY, Held, MODERATE, Noise, QUIET, SECOND, Simulated, Steady, Truth, WALK};
 
@@ -72,12 +71,8 @@ pub(super) fn tell_by(truths: &[Truth], oracle: impl Fn(&[Array], f64) -> Simula
         .zip(truths)
         .map(|(level, truth)| truth.array(level, cycles[usize::from(level) - 1]))
         .collect();
-    let found = discover(&mut oracle(&arrays, WALK), EFFORT, ROUNDS, &|| false);
-    levels(&found)
-}
-
-fn levels(found: &Discovery) -> Vec<Level> {
-    let numbered = (1..).zip(&found.levels);
+    let found = discover(oracle(&arrays, WALK), ROUNDS, &|| false);
+    let numbered = (1..).zip(&found);
     numbered
         .map(|(number, level)| level_of(PageKind::Base, number, level))
         .collect()

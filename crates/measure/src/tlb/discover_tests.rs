@@ -3,7 +3,7 @@
 use crate::tlb::simulated_tlb::{Array, Replacement};
 use model::tlb::{Entries, Index, Ways};
 
-use super::{Discovery, Effort, discover};
+use super::{Effort, Found, Search};
 
 /// As many passes as are affordable without optimization: fewer than any real effort makes at the edges.
 pub(super) const EFFORT: Effort = Effort {
@@ -14,24 +14,29 @@ pub(super) const EFFORT: Effort = Effort {
 pub(super) const ROUNDS: u32 = 3;
 use crate::tlb::simulated::{MODERATE, Noise, PAGE, Simulated};
 
-fn run(arrays: &[Array], walk: f64, noise: Noise) -> Discovery {
-    discover(&mut Simulated::new(arrays, walk, noise, 1), EFFORT, ROUNDS, &|| false)
+/// The levels that a search finds in so many rounds.
+pub(super) fn discover(oracle: Simulated, rounds: u32, stop: &dyn Fn() -> bool) -> Vec<Found> {
+    let mut search = Search::new(oracle, EFFORT, stop);
+    (0..rounds).for_each(|_| search.look());
+    search.levels().cloned().collect()
+}
+
+fn run(arrays: &[Array], walk: f64, noise: Noise) -> Vec<Found> {
+    discover(Simulated::new(arrays, walk, noise, 1), ROUNDS, &|| false)
 }
 
 /// `(entries, ways)` of the levels found; zero where unknown.
-fn answer(discovery: &Discovery) -> Vec<(u32, Option<Ways>)> {
-    discovery
-        .levels
+fn answer(levels: &[Found]) -> Vec<(u32, Option<Ways>)> {
+    levels
         .iter()
         .map(|level| (level.entries.and_then(Entries::value).unwrap_or(0), level.ways))
         .collect()
 }
 
-pub(super) fn told(discovery: &Discovery) -> String {
+pub(super) fn told(levels: &[Found]) -> String {
     format!(
         "{:#?}",
-        discovery
-            .levels
+        levels
             .iter()
             .map(|level| (
                 level.entries,
@@ -57,7 +62,7 @@ fn sapphire_rapids_is_recovered_beside_a_busy_neighbour() {
         "{}",
         told(&found)
     );
-    assert_eq!(found.levels[1].index, Some(Index::Xor));
+    assert_eq!(found[1].index, Some(Index::Xor));
     let large = [Array::new(1, PAGE, 8, 4, 0.0), Array::new(2, PAGE, 128, 8, 7.0)];
     let found = run(&large, 21.0, MODERATE);
     assert_eq!(
@@ -66,7 +71,7 @@ fn sapphire_rapids_is_recovered_beside_a_busy_neighbour() {
         "{}",
         told(&found)
     );
-    assert_eq!(found.levels[1].index, Some(Index::Linear));
+    assert_eq!(found[1].index, Some(Index::Linear));
 }
 
 #[test]
@@ -100,12 +105,9 @@ fn a_level_that_a_neighbour_hid_is_told_in_later_rounds() {
         leaves: Some(60),
         ..MODERATE
     };
-    let told_in = |rounds| {
-        let mut oracle = Simulated::new(&arrays, 21.0, noise, 1);
-        discover(&mut oracle, EFFORT, rounds, &|| false)
-    };
-    let exact = |found: &Discovery| {
-        let entries = found.levels.iter().filter_map(|level| level.entries);
+    let told_in = |rounds| discover(Simulated::new(&arrays, 21.0, noise, 1), rounds, &|| false);
+    let exact = |found: &[Found]| {
+        let entries = found.iter().filter_map(|level| level.entries);
         entries.filter(|entries| entries.is_exact()).count()
     };
     let (hasty, patient) = (told_in(1), told_in(8));
@@ -117,7 +119,7 @@ fn a_level_that_a_neighbour_hid_is_told_in_later_rounds() {
         told(&patient)
     );
     assert!(
-        patient.levels[0].free.is_some_and(|free| free < 0.9),
+        patient[0].free.is_some_and(|free| free < 0.9),
         "contention was seen: {}",
         told(&patient)
     );
@@ -133,7 +135,7 @@ fn a_machine_without_a_second_level_has_none() {
 fn the_penalty_is_what_the_next_level_costs() {
     let arrays = [Array::new(1, PAGE, 16, 4, 0.0), Array::new(2, PAGE, 128, 12, 9.0)];
     let found = run(&arrays, 40.0, Noise::default());
-    for (level, cycles) in found.levels.iter().zip([9.0, 40.0]) {
+    for (level, cycles) in found.iter().zip([9.0, 40.0]) {
         assert!(!level.penalty.is_empty());
         assert!(
             level.penalty.iter().all(|penalty| (penalty - cycles).abs() < 2.0),
@@ -155,9 +157,8 @@ fn under_absurd_noise_it_does_not_know() {
         ..Noise::default()
     };
     for seed in 0..3 {
-        let mut oracle = Simulated::new(&arrays, 21.0, noise, seed);
-        let found = discover(&mut oracle, EFFORT, ROUNDS, &|| false);
-        for level in &found.levels {
+        let found = discover(Simulated::new(&arrays, 21.0, noise, seed), ROUNDS, &|| false);
+        for level in &found {
             let right = [96, 2048].iter().any(|&truth| {
                 level
                     .entries
@@ -171,13 +172,6 @@ fn under_absurd_noise_it_does_not_know() {
 #[test]
 fn stopping_ends_it_and_leaves_nothing_claimed() {
     let arrays = [Array::new(1, PAGE, 16, 4, 0.0)];
-    let found = discover(&mut Simulated::new(&arrays, 30.0, MODERATE, 1), EFFORT, ROUNDS, &|| {
-        true
-    });
-    assert!(found.stopped);
-    assert!(
-        found.levels.iter().all(|level| level.entries.is_none()),
-        "{}",
-        told(&found)
-    );
+    let found = discover(Simulated::new(&arrays, 30.0, MODERATE, 1), ROUNDS, &|| true);
+    assert!(found.iter().all(|level| level.entries.is_none()), "{}", told(&found));
 }

@@ -6,53 +6,10 @@ use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Flush, Proof, Span, Tour};
 use model::tlb::{Memory, MemoryLayout};
 use model::{Bytes, PageKind};
+use stats::rounds;
 
-use super::occupancy::shuffled;
 use super::plan;
 use super::probe::{Limits, Oracle, Probe, Sweep};
-
-/// A page kind and the size of its pages.
-#[derive(Clone, Copy, Debug)]
-pub struct Pages {
-    pub kind: PageKind,
-    pub size: Bytes,
-}
-
-impl Pages {
-    pub fn of(kind: PageKind) -> Self {
-        let size = kind.x86_size();
-        Self { kind, size }
-    }
-
-    /// So many of them, one at least, of which nothing is brought in yet.
-    pub(super) fn span(self, count: u64, behind: Behind) -> io::Result<Span> {
-        Span::reserve(self.kind, self.size, count.max(1), behind)
-    }
-
-    fn far_limits(self) -> Limits {
-        if self.kind.is_large() { FAR_LARGE } else { FAR }
-    }
-
-    /// Page tables of a span of which so many pages are visited. For each transparent huge page the kernel keeps one more, for when it
-    /// splits the page.
-    pub(super) fn tables(self, span: u64, visited: u64) -> Bytes {
-        let kept = if self.kind == PageKind::Thp { visited } else { 0 };
-        Bytes(span * ENTRY + kept * TABLE)
-    }
-
-    /// Bytes that a sweep takes of memory that is of no pool.
-    fn own(self, sweep: Sweep, limits: Limits, behind: Behind) -> u64 {
-        match behind {
-            Behind::Private if self.kind.pool().is_none() => plan::visited(sweep, limits) * self.size.0,
-            _ => 0,
-        }
-    }
-
-    /// Proves that a span is made of such pages, by some regions of it; in words.
-    pub(super) fn proved(self, span: &mut Span, region: Bytes, most: u64) -> io::Result<String> {
-        proved(self.kind, span.prove(region, most)?)
-    }
-}
 
 pub(super) const LINE: u64 = 64;
 /// Bytes of a page table, and of an entry in it.
@@ -92,7 +49,8 @@ const CONSTANT: f64 = 0.3;
 /// The pages of one kind on this machine.
 pub struct Live<'a> {
     clock: &'a CoreClock,
-    takes: Bytes,
+    /// The memory that it takes at the most.
+    pub takes: Bytes,
     page: u64,
     near: Span,
     near_limits: Limits,
@@ -101,7 +59,8 @@ pub struct Live<'a> {
     dense: Span,
     list: Span,
     flush: Flush,
-    memory: Memory,
+    /// How the pages lie, and what proves it.
+    pub memory: Memory,
 }
 
 impl<'a> Live<'a> {
@@ -109,56 +68,50 @@ impl<'a> Live<'a> {
     ///
     /// # Errors
     /// If memory or address space is refused, a pool has no free page, or the pages cannot be proved to be of that kind.
-    pub fn new(pages: Pages, other: Pages, clock: &'a CoreClock, room: Bytes) -> io::Result<Self> {
-        let large = pages.kind.is_large();
-        let region = PageKind::Thp.x86_size().max(pages.size);
-        let small = Pages::of(PageKind::Base);
+    pub fn new(kind: PageKind, other: PageKind, clock: &'a CoreClock, room: Bytes) -> io::Result<Self> {
+        let (large, page) = (kind.is_large(), kind.x86_size());
+        let region = PageKind::Thp.x86_size().max(page);
         // On pages of the other size, or it would take entries from the pages that are counted.
-        let bytes = Bytes(LIST * 8).round_up_to(other.size);
-        let far_limits = pages.far_limits();
-        let tables = pages.tables(far_limits.span, plan::visited(Sweep::Far, far_limits));
+        let bytes = Bytes(LIST * 8).round_up_to(other.x86_size());
+        let aliases = if large { FAR_LARGE } else { FAR };
+        let tables = tables(kind, aliases.span, plan::visited(Sweep::Far, aliases));
         let mut takes = Bytes(bytes.0 + tables.0);
         must_fit(takes, room)?;
-        let mut aliased = pages.span(far_limits.span, Behind::OnePage)?;
-        let mut list = other.span(bytes.0 / other.size.0, Behind::Private)?;
-        let proof = pages.proved(&mut aliased, region, SAMPLED)?;
+        let mut aliased = Span::reserve(kind, aliases.span, Behind::OnePage)?;
+        let mut list = Span::reserve(other, bytes.0 / other.x86_size().0, Behind::Private)?;
+        let proof = proved(kind, &mut aliased, region, SAMPLED)?;
         let (layout, evidence) = self_test(&mut aliased, &mut list, clock);
         let near_limits = if large { NEAR_LARGE } else { NEAR };
-        let [behind, far_behind] = behind(pages, layout);
+        let [behind, far_behind] = behind(kind, layout);
         let far_limits = match (far_behind, large) {
             (Behind::Private, true) => NEAR_LARGE,
-            _ => pages.far_limits(),
+            _ => aliases,
         };
-        takes.0 += pages.own(Sweep::Near, near_limits, behind) + pages.own(Sweep::Far, far_limits, far_behind);
+        takes.0 += own(kind, Sweep::Near, near_limits, behind) + own(kind, Sweep::Far, far_limits, far_behind);
         must_fit(takes, room)?;
-        let mut near = pages.span(near_limits.span, behind)?;
-        pages.proved(&mut near, region, SAMPLED)?;
+        let mut near = Span::reserve(kind, near_limits.span, behind)?;
+        proved(kind, &mut near, region, SAMPLED)?;
         Ok(Self {
             takes,
             clock,
-            page: pages.size.0,
+            page: page.0,
             near,
             near_limits,
             far: if far_behind == Behind::OnePage {
                 aliased
             } else {
-                pages.span(far_limits.span, far_behind)?
+                Span::reserve(kind, far_limits.span, far_behind)?
             },
             far_limits,
-            dense: small.span(u64::from(FAR.pages) / LINES + 1, Behind::Private)?,
+            dense: Span::reserve(PageKind::Base, u64::from(FAR.pages) / LINES + 1, Behind::Private)?,
             list,
-            flush: Flush::new(small.size)?,
+            flush: Flush::new()?,
             memory: Memory {
-                kind: pages.kind,
+                kind,
                 layout,
                 evidence: format!("{evidence}; {proof}"),
             },
         })
-    }
-
-    /// The memory that it takes at the most.
-    pub fn takes(&self) -> Bytes {
-        self.takes
     }
 
     /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of huge pages, or split them.
@@ -172,13 +125,8 @@ impl<'a> Live<'a> {
             })
     }
 
-    /// How the pages lie, and what proves it.
-    pub fn memory(&self) -> Memory {
-        self.memory.clone()
-    }
-
     fn visits(&self, probe: Probe, order: u64) -> Vec<u64> {
-        let pages = shuffled(probe.pages as usize, order);
+        let pages = rounds::order(probe.pages as usize, order, 0);
         let visit = |(turn, index): (u64, usize)| {
             // Where a way predictor takes two pages for one, other orders give them lines that do not meet.
             let line = if probe.layout.is_drawn() { turn } else { index as u64 };
@@ -189,13 +137,28 @@ impl<'a> Live<'a> {
 
     /// What the data alone costs: as many lines, on as few pages as hold them, a page at a time.
     fn data(&mut self, lines: u32, pass: u32) -> Option<f64> {
-        let offsets: Vec<u64> = shuffled(lines as usize, pass.into())
+        let offsets: Vec<u64> = rounds::order(lines as usize, pass.into(), 0)
             .into_iter()
             .map(|line| line as u64 * LINE)
             .collect();
         let mut by_page = offsets;
         by_page.sort_by_key(|offset| offset / (LINES * LINE));
         self.dense.ring(&by_page).cycles(self.clock)
+    }
+}
+
+/// Page tables of a span of which so many pages are visited. For each transparent huge page the kernel keeps one more, for when it
+/// splits the page.
+pub(super) fn tables(kind: PageKind, span: u64, visited: u64) -> Bytes {
+    let kept = if kind == PageKind::Thp { visited } else { 0 };
+    Bytes(span * ENTRY + kept * TABLE)
+}
+
+/// Bytes that a sweep takes of memory that is of no pool.
+fn own(kind: PageKind, sweep: Sweep, limits: Limits, behind: Behind) -> u64 {
+    match behind {
+        Behind::Private if kind.pool().is_none() => plan::visited(sweep, limits) * kind.x86_size().0,
+        _ => 0,
     }
 }
 
@@ -212,9 +175,9 @@ pub(super) fn must_fit(takes: Bytes, room: Bytes) -> io::Result<()> {
 }
 
 /// What lies behind the pages of the near sweep and of the far one.
-fn behind(pages: Pages, layout: MemoryLayout) -> [Behind; 2] {
+fn behind(kind: PageKind, layout: MemoryLayout) -> [Behind; 2] {
     let is_own = [
-        layout != MemoryLayout::Aliased && pages.kind.pool().is_none(),
+        layout != MemoryLayout::Aliased && kind.pool().is_none(),
         layout == MemoryLayout::Private,
     ];
     is_own.map(|is_own| if is_own { Behind::Private } else { Behind::OnePage })
@@ -235,12 +198,12 @@ fn denied(kind: PageKind, large: f64) -> Option<String> {
     is_denied.then(|| format!("expected {kind} pages, got {percent:.0} % mapped by large entries"))
 }
 
-/// The proof of a kind in words.
+/// Proves that a span is made of pages of a kind, by some regions of it; in words.
 ///
 /// # Errors
-/// The reason why there is none.
-fn proved(kind: PageKind, proof: Option<Proof>) -> io::Result<String> {
-    let Some(Proof { share, by }) = proof else {
+/// The reason why there is no proof.
+pub(super) fn proved(kind: PageKind, span: &mut Span, region: Bytes, most: u64) -> io::Result<String> {
+    let Some(Proof { share, by }) = span.prove(region, most)? else {
         return Err(io::Error::other("too little memory to prove its page size"));
     };
     match denied(kind, share) {
@@ -259,7 +222,7 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
     let one = cost(&[0; 16]);
     // With few aliases, or in order of address, a way predictor is sometimes lucky.
     let aliases = [16, 20, 24].map(|n: usize| {
-        let order = shuffled(n, n as u64);
+        let order = rounds::order(n, n as u64, 0);
         cost(&order.into_iter().map(|at| at as u64 * page).collect::<Vec<u64>>())
     });
     let least = aliases.iter().copied().fold(f64::INFINITY, f64::min);

@@ -4,15 +4,11 @@ use chase::clock::CoreClock;
 use model::tlb::{HostBacking, Verdict};
 use model::{Bytes, PageKind};
 
-use super::{Live, Pages};
+use super::Live;
 use crate::tlb::backing::{Area, Regions, sample, verdict};
 use crate::tlb::probe::{Layout, Oracle, Probe, Sweep};
 use crate::tlb::sampled::Sampled;
 
-const BASE: Pages = Pages {
-    kind: PageKind::Base,
-    size: Bytes::kib(4),
-};
 const LARGE: Bytes = Bytes::mib(2);
 /// Beyond any known first level, as when nothing is known about this machine.
 const LINES: u32 = 200;
@@ -38,7 +34,7 @@ impl Regions for Whole<'_> {
 
 fn judge(whole: fn(usize) -> bool) -> HostBacking {
     let clock = CoreClock::new();
-    let arena = Sampled::imitated(LARGE, BASE, 16, LINES.into(), &clock).expect("32 MiB of address space");
+    let arena = Sampled::imitated(LARGE, PageKind::Base, 16, LINES.into(), &clock).expect("32 MiB of address space");
     let mut regions = Whole { arena, whole };
     verdict(Some(sample(&mut regions, LINES, 24, &|| false)), None, true)
 }
@@ -73,8 +69,7 @@ fn a_mixed_arena_is_told_with_its_share() {
 #[test]
 fn few_pages_cost_less_than_very_many() {
     let clock = CoreClock::new();
-    let other = Pages::of(PageKind::Thp);
-    let mut live = Live::new(BASE, other, &clock, Bytes::gib(2)).expect("address space");
+    let mut live = Live::new(PageKind::Base, PageKind::Thp, &clock, Bytes::gib(2)).expect("address space");
     let mut floor = |sweep, pages| {
         let probe = Probe {
             sweep,
@@ -94,6 +89,6 @@ fn few_pages_cost_less_than_very_many() {
 #[test]
 fn a_pool_that_is_empty_or_absent_is_an_error_and_not_a_zero() {
     let clock = CoreClock::new();
-    let absent = Pages::of(PageKind::Hugetlb(Bytes::gib(1 << 10)));
-    assert!(Live::new(absent, BASE, &clock, Bytes::gib(2)).is_err());
+    let absent = PageKind::Hugetlb(Bytes::gib(1 << 10));
+    assert!(Live::new(absent, PageKind::Base, &clock, Bytes::gib(2)).is_err());
 }

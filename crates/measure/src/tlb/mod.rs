@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Entries, Level, Tlb, Walk};
+use model::tlb::{Entries, Level, Tlb};
 use model::{Bytes, Estimate, PageKind, Progress, Warning, time_left};
 
 pub use spec::Spec;
@@ -33,7 +33,7 @@ pub use spec::Spec;
 use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
-use live::{Live, Pages};
+use live::Live;
 use result::{contention, curves, level_of, splintered, unknown};
 use sampled::Sampled;
 
@@ -46,8 +46,6 @@ const FIRST: f64 = 0.6;
 const FIRST_LARGE: f64 = 0.75;
 /// Huge pages sampled for the host's backing.
 const SAMPLED: u64 = 32;
-/// Lines to sample with when the first level is unknown: beyond any known first level.
-const LINES_ANYWAY: u32 = 200;
 
 /// Finds levels, walk costs, sharing and host backing. What could not be measured is a warning, not an error.
 ///
@@ -55,7 +53,9 @@ const LINES_ANYWAY: u32 = 200;
 /// [`Error::Interrupted`] when stopped, else when nothing can be measured at all.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Warning>), Error> {
     if spec.kinds.is_empty() {
-        return Err(Error::Nothing("name at least one page kind, such as base or thp"));
+        return Err(Error::Spec(
+            "name at least one page kind, such as base or thp".to_owned(),
+        ));
     }
     let begun = Instant::now();
     let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;
@@ -70,7 +70,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         warnings: Vec::new(),
         tlb: Tlb {
             known: spec.known.clone(),
-            cpu: pinned.cpu(),
+            cpu: pinned.cpu,
             ..Tlb::default()
         },
         cycles_per_tick: Vec::new(),
@@ -124,8 +124,8 @@ impl<'a> Job<'a> {
     }
 
     /// A kind of another page size, for what must not take entries from the pages that are counted.
-    fn other(kind: PageKind) -> Pages {
-        Pages::of(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
+    fn other(kind: PageKind) -> PageKind {
+        if kind.is_large() { PageKind::Base } else { PageKind::Thp }
     }
 
     fn warning(&mut self, code: &str, text: String) {
@@ -135,13 +135,14 @@ impl<'a> Job<'a> {
     fn levels(&mut self, kind: PageKind) {
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
-        let live = match Live::new(Pages::of(kind), Self::other(kind), self.clock, self.room()) {
+        let live = match Live::new(kind, Self::other(kind), self.clock, self.room()) {
             Ok(live) => live,
             Err(error) => return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
         let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
         let mut search = Search::new(live, effort, self.stop);
-        search.until(self.begun + self.time().mul_f64(if kind.is_large() { FIRST_LARGE } else { FIRST }));
+        let first = if kind.is_large() { FIRST_LARGE } else { FIRST };
+        search.until = Some(self.begun + self.time().mul_f64(first));
         search.look();
         self.keep(kind, &search);
         self.searches.push((kind, search));
@@ -149,7 +150,7 @@ impl<'a> Job<'a> {
 
     /// Memory that may be taken beside that of the searches so far, which is kept until the end.
     fn room(&self) -> Bytes {
-        let taken: u64 = self.searches.iter().map(|(_, search)| search.oracle.takes().0).sum();
+        let taken: u64 = self.searches.iter().map(|(_, search)| search.oracle.takes.0).sum();
         Bytes(self.spec.memory.0.saturating_sub(taken))
     }
 
@@ -162,7 +163,7 @@ impl<'a> Job<'a> {
         let end = self.begun + self.time();
         let mut searches = std::mem::take(&mut self.searches);
         for (_, search) in &mut searches {
-            search.until(end);
+            search.until = Some(end);
         }
         while Instant::now() < end && searches.iter().any(|(_, search)| search.is_open()) {
             for (kind, search) in searches.iter_mut().filter(|(_, search)| search.is_open()) {
@@ -203,20 +204,18 @@ impl<'a> Job<'a> {
     }
 
     /// The end of a search: all that it measured, and its warnings.
-    fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
+    fn close(&mut self, kind: PageKind, search: &Search<'_, Live<'_>>) {
         if let Some(why) = search.oracle.disproved() {
             self.tlb.levels.retain(|level| level.kind != kind);
             return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
         }
-        self.tlb.memory.push(search.oracle.memory());
-        let found = search.found();
-        self.tlb.dropped += found.survey.disturbed();
-        self.tlb.curves.extend(curves(kind, &found));
-        let busy = (1..)
-            .zip(&found.levels)
-            .filter_map(|(number, level)| contention(kind, number, level));
-        self.warnings.extend(busy);
-        if found.levels.is_empty() {
+        self.tlb.memory.push(search.oracle.memory.clone());
+        self.tlb.dropped += search.survey.disturbed;
+        self.tlb.curves.extend(curves(kind, &search.survey));
+        let numbered = (1..).zip(search.levels());
+        self.warnings
+            .extend(numbered.filter_map(|(number, level)| contention(kind, number, level)));
+        if search.levels().next().is_none() {
             self.warning(
                 "tlb-no-knee",
                 format!("the cost of {kind} pages never rises: no level shows"),
@@ -235,9 +234,9 @@ impl<'a> Job<'a> {
         for &kind in &self.spec.kinds {
             let mut footprints = walks::footprints(kind, thorough);
             let rounds = if thorough { 12 } else { 6 };
-            let (pages, other) = (Pages::of(kind), Self::other(kind));
+            let other = Self::other(kind);
             // The largest are those of the costliest walks: a small control group has the others.
-            let needed = |bytes: &Bytes| walks::takes(pages, other, *bytes);
+            let needed = |bytes: &Bytes| walks::takes(kind, other, *bytes);
             if let Some(large) = footprints.iter().copied().find(|bytes| needed(bytes) > self.room()) {
                 let why = format!(
                     "walks over {large} of page tables and more take {} of memory, and {} may be taken",
@@ -250,26 +249,10 @@ impl<'a> Job<'a> {
             if footprints.is_empty() {
                 continue;
             }
-            match walks::walks(pages, other, &footprints, rounds, self.clock) {
-                Ok(measured) => self.keep_walks(kind, &measured),
+            match walks::walks(kind, other, &footprints, rounds, self.clock) {
+                Ok(walks) => self.tlb.walks.extend(walks),
                 Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
-        }
-    }
-
-    fn keep_walks(&mut self, kind: PageKind, measured: &[walks::Measured]) {
-        for walk in measured {
-            let Some(cycles) = stats::of_medians(&walk.visits) else {
-                continue;
-            };
-            self.tlb.walks.push(Walk {
-                kind,
-                pages: walk.pages,
-                entry_bytes: walk.entry_bytes,
-                cycles,
-                ns: cycles,
-                converged: walk.converged,
-            });
         }
     }
 
@@ -278,31 +261,23 @@ impl<'a> Job<'a> {
             self.tlb.host_backing = backing::emulated();
             return;
         }
-        let small = Pages::of(PageKind::Base);
-        let lines = self
-            .entries(PageKind::Base, 1)
-            .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
-        let large = self.split(Pages::of(PageKind::Thp), small, SAMPLED, lines);
+        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, 256);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
-        let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
-            let lines = self
-                .entries(PageKind::Thp, 1)
-                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
-            self.split(Pages::of(PageKind::HUGETLB_1G), Pages::of(PageKind::Thp), 1, lines)
-        });
+        let has_huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G);
+        let huge = has_huge.then(|| self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, 128));
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
     }
 
-    fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
+    /// Visits half as many lines again as the first level has entries for the small pages, `most` at the most.
+    fn split(&mut self, large: PageKind, small: PageKind, count: u64, most: u32) -> Option<Split> {
+        let level = self.entries(small, 1);
+        let lines = level.map_or(most, |(entries, _)| (entries.high * 3 / 2).min(most));
         let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock, self.room()) {
             Ok(sampled) => sampled,
             Err(error) => {
                 self.warning(
                     "tlb-backing",
-                    format!(
-                        "{} pages were not sampled, host backing is not judged: {error}",
-                        large.kind
-                    ),
+                    format!("{large} pages were not sampled, host backing is not judged: {error}"),
                 );
                 return None;
             }
@@ -314,7 +289,7 @@ impl<'a> Job<'a> {
     /// Cycles become ns by the core clock of the whole run.
     fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Warning>) {
         for (kind, search) in std::mem::take(&mut self.searches) {
-            self.close(kind, search);
+            self.close(kind, &search);
         }
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));

@@ -116,26 +116,14 @@ pub fn least_misses(histogram: &Histogram, ways: u32) -> f64 {
     missed / f64::max(all, 1.0)
 }
 
-/// `0..n` in an order that depends on the seed (Fisher-Yates over a xor-shift generator).
-pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    for last in (1..n).rev() {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        order.swap(last, (state % (last as u64 + 1)) as usize);
-    }
-    order
-}
-
 #[cfg(test)]
 mod tests {
     use crate::tlb::simulated_tlb::{Array, Replacement, Tlb};
     use model::Bytes;
     use model::tlb::Hash;
+    use stats::rounds;
 
-    use super::{Layout, capacity, fill, least_misses, misses, shuffled};
+    use super::{Layout, capacity, fill, least_misses, misses};
 
     #[test]
     fn one_page_too_many_overfills_one_set() {
@@ -168,7 +156,7 @@ mod tests {
         };
         let mut tlb = Tlb::new(&[array], 1.0);
         let mut lap = |seed| -> f64 {
-            let order = shuffled(pages as usize, seed);
+            let order = rounds::order(pages as usize, seed, 0);
             order.into_iter().map(|page| tlb.access(PAGE, page as u64)).sum()
         };
         (0..100).map(&mut lap).for_each(drop);

@@ -117,16 +117,6 @@ pub trait Oracle {
     fn cost(&mut self, probe: Probe, pass: u32) -> Option<f64>;
 }
 
-impl<O: Oracle + ?Sized> Oracle for &mut O {
-    fn limits(&self, sweep: Sweep) -> Limits {
-        (**self).limits(sweep)
-    }
-
-    fn cost(&mut self, probe: Probe, pass: u32) -> Option<f64> {
-        (**self).cost(probe, pass)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Layout;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use model::tlb::Ways;
 
-use self::recorder::{Answers, EFFORT, ROUNDS, line, record};
-use super::discover::{Discovery, Effort, discover};
+use self::recorder::{Answers, line, record, searched};
+use super::discover::{Effort, Found, Search};
 use super::probe::{Layout, Limits, Oracle, Probe, Sweep};
 
 fn read_line(line: &str) -> Option<(Probe, Vec<Option<u32>>)> {
@@ -72,9 +72,9 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// What discovery finds from these answers.
-    fn replay(&mut self) -> Discovery {
-        discover(self, EFFORT, ROUNDS, &|| false)
+    /// The levels that a search finds from these answers.
+    fn replay(&mut self) -> Vec<Found> {
+        searched(self).levels().cloned().collect()
     }
 }
 
@@ -87,7 +87,7 @@ fn read_ways(ways: &str) -> Option<Option<Ways>> {
     }
 }
 
-impl Oracle for Recorded {
+impl Oracle for &mut Recorded {
     fn limits(&self, sweep: Sweep) -> Limits {
         self.limits[sweep as usize]
     }

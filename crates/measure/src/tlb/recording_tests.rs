@@ -27,7 +27,7 @@ fn recorded_machines_get_no_wrong_name_and_their_first_level_in_most() {
     let (mut exact, mut all) = (0, 0);
     for (name, mut recorded) in machines() {
         let found = recorded.replay();
-        for ((entries, ways), level) in recorded.truth.iter().zip(&found.levels) {
+        for ((entries, ways), level) in recorded.truth.iter().zip(&found) {
             let told = format!("{name}: {level:?} of {entries} {ways:?}");
             assert!(
                 level
@@ -37,13 +37,9 @@ fn recorded_machines_get_no_wrong_name_and_their_first_level_in_most() {
             );
             assert!(level.ways.zip(*ways).is_none_or(|(told, ways)| told == ways), "{told}");
         }
-        assert!(
-            found.levels.len() <= recorded.truth.len(),
-            "{name}: {} levels",
-            found.levels.len()
-        );
+        assert!(found.len() <= recorded.truth.len(), "{name}: {} levels", found.len());
         all += 1;
-        exact += usize::from(found.levels.first().is_some_and(|level| level.ways.is_some()));
+        exact += usize::from(found.first().is_some_and(|level| level.ways.is_some()));
     }
     assert!(all > 0 && 2 * exact > all, "{exact} of {all} first levels");
 }
@@ -67,7 +63,7 @@ fn what_is_recorded_is_found_again_by_its_replay() {
     let arrays = [Array::new(1, PAGE, 16, 4, 0.0)];
     let text = record(Simulated::new(&arrays, 30.0, QUIET, 1).small(600));
     let found = Recorded::parse(&text).expect("reads back").replay();
-    let told: Vec<_> = found.levels.iter().map(|level| (level.entries, level.ways)).collect();
+    let told: Vec<_> = found.iter().map(|level| (level.entries, level.ways)).collect();
     assert_eq!(told, [(Some(64.into()), Some(Ways::Count(4)))]);
 }
 

@@ -3,8 +3,9 @@
 use model::tlb::{CurvePoint, Level};
 use model::{Bytes, Estimate, PageKind, Warning};
 
-use super::discover::{Discovery, Found};
+use super::discover::Found;
 use super::probe::Sweep;
+use super::survey::Survey;
 
 /// The warning about a level whose entries contention took for a good part of the time.
 pub(super) fn contention(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
@@ -53,13 +54,13 @@ pub(crate) fn level_of(kind: PageKind, level: u8, found: &Found) -> Level {
 }
 
 /// Every probe that was answered, with its spread.
-pub(super) fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
+pub(super) fn curves(kind: PageKind, survey: &Survey) -> Vec<CurvePoint> {
     let points = [Sweep::Near, Sweep::Far]
         .into_iter()
-        .flat_map(|sweep| found.survey.points(sweep));
+        .flat_map(|sweep| survey.points(sweep));
     points
         .filter_map(|(probe, floor)| {
-            let cycles = stats::estimate(found.survey.all(probe))?;
+            let cycles = stats::estimate(survey.all(probe))?;
             Some(CurvePoint {
                 kind,
                 stride: if probe.layout.is_drawn() {

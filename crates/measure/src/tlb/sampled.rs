@@ -5,10 +5,10 @@ use std::io;
 use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Span};
 use model::{Bytes, PageKind};
+use stats::rounds;
 
 use super::backing::{Area, Regions};
-use super::live::{LINE, LINES, Pages, must_fit};
-use super::occupancy::shuffled;
+use super::live::{LINE, LINES, must_fit, proved};
 
 /// Huge pages of this process as regions to judge, with small pages as references.
 pub struct Sampled<'a> {
@@ -26,26 +26,23 @@ impl<'a> Sampled<'a> {
     /// # Errors
     /// If memory is refused, or this kernel does not map all of it by large entries.
     pub fn new(
-        large: Pages,
-        small: Pages,
+        large: PageKind,
+        small: PageKind,
         count: u64,
         lines: u64,
         clock: &'a CoreClock,
         room: Bytes,
     ) -> io::Result<Self> {
-        let of = |pages: Pages, count: u64| {
-            if pages.kind.pool().is_some() {
-                0
-            } else {
-                pages.size.0 * count
-            }
+        let of = |kind: PageKind, count: u64| match kind.pool() {
+            Some(_) => 0,
+            None => kind.x86_size().0 * count,
         };
         must_fit(Bytes(of(small, lines) + of(large, 1)), room)?;
         let left = room.0 - of(small, lines);
         let count = left.checked_div(of(large, 1)).map_or(count, |most| most.min(count));
-        let mut span = large.span(count, Behind::Private)?;
-        large.proved(&mut span, large.size, count)?;
-        Self::on(span, large.size, small, lines, clock)
+        let mut span = Span::reserve(large, count, Behind::Private)?;
+        proved(large, &mut span, large.x86_size(), count)?;
+        Self::on(span, large.x86_size(), small, lines, clock)
     }
 
     /// The same with regions that only pretend to be pages of that size: they are made of `small` pages, as a host that
@@ -56,27 +53,27 @@ impl<'a> Sampled<'a> {
     #[cfg(test)]
     pub(super) fn imitated(
         region: Bytes,
-        small: Pages,
+        small: PageKind,
         count: u64,
         lines: u64,
         clock: &'a CoreClock,
     ) -> io::Result<Self> {
-        let span = small.span(count * (region.0 / small.size.0), Behind::Private)?;
+        let span = Span::reserve(small, count * (region.0 / small.x86_size().0), Behind::Private)?;
         Self::on(span, region, small, lines, clock)
     }
 
-    fn on(large: Span, region: Bytes, small: Pages, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let mut reference = small.span(lines, Behind::Private)?;
-        if small.kind.is_large() {
-            small.proved(&mut reference, small.size, lines)?;
+    fn on(large: Span, region: Bytes, small: PageKind, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        let mut reference = Span::reserve(small, lines, Behind::Private)?;
+        if small.is_large() {
+            proved(small, &mut reference, small.x86_size(), lines)?;
         }
         Ok(Self {
             clock,
             large,
             region: region.0,
-            step: small.size.0,
+            step: small.x86_size().0,
             small: reference,
-            dense: Span::reserve(PageKind::Base, Bytes::kib(4), lines.div_ceil(LINES), Behind::Private)?,
+            dense: Span::reserve(PageKind::Base, lines.div_ceil(LINES), Behind::Private)?,
         })
     }
 }
@@ -87,7 +84,7 @@ impl Regions for Sampled<'_> {
     }
 
     fn cost(&mut self, area: Area, lines: u32, pass: u32) -> Option<f64> {
-        let order = shuffled(lines as usize, pass.into());
+        let order = rounds::order(lines as usize, pass.into(), 0);
         let spread = |start: u64, step: u64, room: u64| -> Vec<u64> {
             // Evenly over the whole page, so that no luck in one corner decides.
             let apart = (room / u64::from(lines) / step).max(1) * step;

@@ -3,67 +3,55 @@
 use model::PageKind;
 use model::tlb::Sharing;
 
-use super::live::{Pages, must_fit};
-use super::{Job, walks};
+use super::Job;
+use super::live::must_fit;
+use super::walks::{self, Together};
 
 impl Job<'_> {
     /// Tests the first two kinds at both levels.
     pub(super) fn sharing(&mut self) {
         let &[one, two, ..] = &self.spec.kinds[..] else { return };
+        let kinds = [one, two];
         let parts = self.splintered(one).or(self.splintered(two));
         for level in [1, 2] {
-            if self.tlb.level(one, level).is_none() || self.tlb.level(two, level).is_none() {
+            if kinds.iter().any(|&kind| self.tlb.level(kind, level).is_none()) {
                 continue;
             }
-            match parts {
-                Some(parts) => {
-                    let why = format!("the host splinters huge pages, which compete as pages of {parts}");
-                    self.cannot_tell([one, two], level, &why);
-                }
-                None => self.compete([one, two], level),
+            let seen = match parts {
+                Some(parts) => Some(Err(format!(
+                    "the host splinters huge pages, which compete as pages of {parts}"
+                ))),
+                None => self.compete(kinds, level),
+            };
+            let Some(seen) = seen else { continue };
+            let (shared, evidence) = seen.unwrap_or_else(|why| (None, format!("cannot tell: {why}")));
+            self.tlb.sharing.push(Sharing {
+                kinds,
+                level,
+                shared,
+                evidence,
+            });
+            if shared == Some(true) {
+                self.reconcile(kinds, level);
             }
         }
     }
 
-    fn compete(&mut self, kinds: [PageKind; 2], level: u8) {
-        let [Some((ones, penalty)), Some((twos, _))] = kinds.map(|kind| self.entries(kind, level)) else {
-            return;
-        };
-        let kinds_and_entries = [(Pages::of(kinds[0]), ones.low), (Pages::of(kinds[1]), twos.low)];
-        let needed = walks::memory(kinds_and_entries);
-        if let Err(why) = must_fit(needed, self.room()) {
-            return self.cannot_tell(kinds, level, &why.to_string());
-        }
+    /// Do they share entries, and what shows it, or why that cannot be told? Nothing where entries of either are unknown.
+    fn compete(&self, kinds: [PageKind; 2], level: u8) -> Option<Result<(Option<bool>, String), String>> {
+        let [one, two] = kinds.map(|kind| self.entries(kind, level));
+        let ((ones, penalty), (twos, _)) = one.zip(two)?;
+        let both = [(kinds[0], ones.low), (kinds[1], twos.low)];
         let passes = if self.spec.quick { 20 } else { 60 };
-        match walks::together(kinds_and_entries, passes, self.clock) {
-            Ok(seen) => self.keep_sharing(kinds, level, seen, penalty),
-            Err(error) => self.cannot_tell(kinds, level, &error.to_string()),
-        }
-    }
-
-    fn cannot_tell(&mut self, kinds: [PageKind; 2], level: u8, why: &str) {
-        self.tlb.sharing.push(Sharing {
-            kinds,
-            level,
-            shared: None,
-            evidence: format!("cannot tell: {why}"),
-        });
-    }
-
-    fn keep_sharing(&mut self, kinds: [PageKind; 2], level: u8, seen: walks::Together, penalty: f64) {
-        let shared = seen.shared(penalty);
-        self.tlb.sharing.push(Sharing {
-            kinds,
-            level,
-            shared,
-            evidence: format!(
+        let seen = must_fit(walks::memory(both), self.room()).and_then(|()| walks::together(both, passes, self.clock));
+        let told = |seen: Together| {
+            let evidence = format!(
                 "five eighths of each kind's entries cost {:.1} cycles alone and {:.1} together; a miss adds {penalty:.1}",
                 seen.apart, seen.together
-            ),
-        });
-        if shared == Some(true) {
-            self.reconcile(kinds, level);
-        }
+            );
+            (seen.shared(penalty), evidence)
+        };
+        Some(seen.map(told).map_err(|error| error.to_string()))
     }
 
     /// Kinds that share their entries have equally many: where the ranges do not meet, contention took some from the kind

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::tlb::simulated_tlb::{Array, Replacement, Tlb};
 use model::Bytes;
 use model::tlb::{Hash, Ways};
+use stats::rounds;
 
-use super::occupancy::shuffled;
-use super::probe::{Limits, Oracle, Probe, Sweep};
+use super::probe::{Layout, Limits, Oracle, Probe, Sweep};
 
 pub(super) const PAGE: Bytes = Bytes::kib(4);
 /// Cycles of an access that hits everywhere.
@@ -203,6 +203,9 @@ pub(super) struct Simulated {
     far: u32,
     /// Costs in passes without the one that comes and goes, with and without the steady one.
     quiet: HashMap<(Probe, bool), f64>,
+    sets: Sets,
+    /// A pass, and what contention holds of each set of each array in it.
+    held: (u32, Vec<Vec<u32>>),
 }
 
 impl Simulated {
@@ -215,6 +218,8 @@ impl Simulated {
             chance: Chance::new(seed),
             far: 9000,
             quiet: HashMap::new(),
+            sets: Sets::new(),
+            held: (u32::MAX, Vec::new()),
         }
     }
 
@@ -223,9 +228,15 @@ impl Simulated {
         Self { far, ..self }
     }
 
-    fn clean(&self, probe: Probe, others: Others) -> f64 {
-        if self.arrays.iter().all(|array| array.replacement == Replacement::Lru) {
-            lap(&self.arrays, self.walk, probe, others)
+    fn clean(&mut self, probe: Probe, pass: u32, others: Others) -> f64 {
+        if self.held.0 != pass {
+            self.held = (pass, others.held(&self.arrays));
+        }
+        let lap = lap(&self.arrays, self.walk, probe, &mut self.sets, &self.held.1);
+        // Where all pages fit, what would be replaced does not matter.
+        let is_lru = self.arrays.iter().all(|array| array.replacement == Replacement::Lru);
+        if is_lru || lap == HIT + self.arrays[0].cycles {
+            lap
         } else {
             stepped(&self.arrays, self.walk, probe, others)
         }
@@ -259,6 +270,12 @@ impl Others {
             .map_or(0, |holds| holds[usize::from(array.level) - 1].of(array, set));
         steady + self.passing.map_or(0, |passing| passing.takes(array, set))
     }
+
+    /// Those of all sets of each array.
+    fn held(self, arrays: &[Array]) -> Vec<Vec<u32>> {
+        let of = |array: &Array| (0..array.sets as usize).map(|set| self.take(array, set)).collect();
+        arrays.iter().map(of).collect()
+    }
 }
 
 /// Contention that comes and goes, for a share of every level.
@@ -276,21 +293,22 @@ impl Passing {
     }
 }
 
-/// Mean cost of a lap when all is warm: going round and round, an overfull LRU set always misses and any other never.
-fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
-    let mut asked: Vec<u64> = (0..probe.pages).map(|index| probe.layout.page(index)).collect();
+/// By layout and array: the sets that the first pages lie in.
+type Sets = HashMap<(Layout, usize), Vec<u32>>;
+
+/// Mean cost of a lap when all is warm, where others hold so much of each set: going round and round, an overfull LRU set always misses
+/// and any other never.
+fn lap(arrays: &[Array], walk: f64, probe: Probe, sets: &mut Sets, held: &[Vec<u32>]) -> f64 {
+    let mut asked: Vec<usize> = (0..probe.pages as usize).collect();
     let mut total = 0.0;
-    for array in arrays {
+    for (number, (array, held)) in arrays.iter().zip(held).enumerate() {
         total += array.cycles * asked.len() as f64;
-        let set = |page: u64| array.hash.set(page, array.sets) as usize;
-        let mut filled = vec![0; array.sets as usize];
-        asked.iter().for_each(|&page| filled[set(page)] += 1);
-        let overfull: Vec<bool> = filled
-            .iter()
-            .enumerate()
-            .map(|(at, &pages)| pages + others.take(array, at) > array.ways)
-            .collect();
-        asked.retain(|&page| overfull[set(page)]);
+        let sets = sets.entry((probe.layout, number)).or_default();
+        let new = sets.len() as u32..probe.pages;
+        sets.extend(new.map(|index| array.hash.set(probe.layout.page(index), array.sets)));
+        let mut filled = held.clone();
+        asked.iter().for_each(|&at| filled[sets[at] as usize] += 1);
+        asked.retain(|&at| filled[sets[at] as usize] > array.ways);
     }
     HIT + (total + walk * asked.len() as f64) / f64::from(probe.pages)
 }
@@ -298,7 +316,7 @@ fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
 /// The same by doing it, for any replacement.
 fn stepped(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
     let mut tlb = Tlb::beside(arrays, walk, |array, set| others.take(array, set as usize));
-    let order = shuffled(probe.pages as usize, u64::from(probe.pages));
+    let order = rounds::order(probe.pages as usize, u64::from(probe.pages), 0);
     let lru = arrays.iter().all(|array| array.replacement == Replacement::Lru);
     let (warm, laps) = match probe.pages {
         _ if lru => (2, 1),
@@ -335,7 +353,7 @@ impl Oracle for Simulated {
         let quiet = (probe, others.steady.is_some());
         let cost = match self.quiet.get(&quiet) {
             Some(&cost) if others.passing.is_none() => cost,
-            _ => self.clean(probe, others),
+            _ => self.clean(probe, pass, others),
         };
         if others.passing.is_none() {
             self.quiet.insert(quiet, cost);
@@ -360,16 +378,15 @@ fn the_cost_of_a_lap_is_what_stepping_through_it_costs() {
         let arrays = [first.array(1, 0.0), second.array(2, SECOND)];
         let probe = Probe {
             sweep: Sweep::Near,
-            layout: super::probe::Layout {
+            layout: Layout {
                 block: chance.within(0, 2),
-                ..super::probe::Layout::strided(chance.within(3, 6))
+                ..Layout::strided(chance.within(3, 6))
             },
             pages: chance.within(10, 400),
         };
-        let (short, long) = (
-            lap(&arrays, WALK, probe, Others::default()),
-            stepped(&arrays, WALK, probe, Others::default()),
-        );
+        let others = Others::default();
+        let short = lap(&arrays, WALK, probe, &mut Sets::new(), &others.held(&arrays));
+        let long = stepped(&arrays, WALK, probe, others);
         assert!(
             (short - long).abs() < 1e-9,
             "{first:?} {second:?} {probe:?}: {short} {long}"

@@ -5,8 +5,30 @@ use std::collections::{BTreeMap, HashMap};
 use model::Bytes;
 use model::tlb::Hash;
 
-pub(super) use translation::Replacement;
-use translation::Sets;
+/// Which entry of a full set goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replacement {
+    /// The least recently used one.
+    Lru,
+    /// The one a binary tree of "other half" bits points at; for odd ways the missing leaves are skipped.
+    TreePlru,
+    /// The first one that was not used since all others were: a bit for each way, cleared when the last one is set.
+    NotRecentlyUsed,
+    /// One of the older quarter, by a fixed generator: nearly LRU.
+    NearLru,
+    /// Any, by a fixed generator.
+    Random,
+}
+
+impl Replacement {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Lru,
+        Self::TreePlru,
+        Self::NotRecentlyUsed,
+        Self::NearLru,
+        Self::Random,
+    ];
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {
@@ -90,14 +112,14 @@ impl Tlb {
             }
             cost += array.cycles;
             let set = &mut sets[array.hash.set(page, array.sets) as usize];
-            // Two sizes never share a number: the tag carries the size.
-            found = set.access((size.0.trailing_zeros().into(), page));
+            // Two sizes never share a number: the tag carries the size. None is 0.
+            found = set.access(page << 6 | u64::from(size.0.trailing_zeros()));
         }
         if found { cost } else { cost + self.walk_cycles }
     }
 }
 
-type Tag = (u64, u64);
+type Tag = u64;
 
 /// From this many ways on, true LRU is kept by stamps in maps rather than by scanning.
 const WIDE: u32 = 128;
@@ -105,14 +127,14 @@ const WIDE: u32 = 128;
 #[derive(Clone, Debug)]
 enum Set {
     Lru(Recency),
-    Ways(Sets<Tag>),
+    Ways(Ways),
 }
 
 impl Set {
     fn new(replacement: Replacement, ways: u32) -> Self {
         match replacement {
             Replacement::Lru if ways > WIDE => Self::Lru(Recency::new(ways)),
-            any => Self::Ways(Sets::new(1, ways, any)),
+            any => Self::Ways(Ways::new(any, ways as usize)),
         }
     }
 
@@ -120,8 +142,108 @@ impl Set {
     fn access(&mut self, tag: Tag) -> bool {
         match self {
             Self::Lru(set) => set.access(tag),
-            Self::Ways(set) => set.touch(0, tag),
+            Self::Ways(set) => set.access(tag),
         }
+    }
+}
+
+/// A set that is searched way by way.
+#[derive(Clone, Debug)]
+struct Ways {
+    replacement: Replacement,
+    /// Where their order is that of use the latest is first, and empty ways, which hold 0, are last.
+    tags: Vec<Tag>,
+    /// Which half of each pair of halves to leave; or which ways were used of late.
+    bits: Vec<bool>,
+    /// The generator of policies that draw.
+    random: u64,
+}
+
+/// The way that holds a tag. Eight are compared at a time without a branch, which a compiler makes vectors of.
+fn find(tags: &[Tag], tag: Tag) -> Option<usize> {
+    let (eights, rest) = tags.as_chunks::<8>();
+    let place = |tags: &[Tag]| tags.iter().position(|&held| held == tag);
+    let holds = |eight: &[Tag; 8]| eight.iter().fold(false, |holds, &held| holds | (held == tag));
+    match eights.iter().position(holds) {
+        Some(eight) => place(&eights[eight]).map(|way| 8 * eight + way),
+        None => place(rest).map(|way| 8 * eights.len() + way),
+    }
+}
+
+impl Ways {
+    fn new(replacement: Replacement, ways: usize) -> Self {
+        Self {
+            replacement,
+            tags: vec![0; ways],
+            bits: vec![false; ways.next_power_of_two()],
+            random: 1,
+        }
+    }
+
+    fn access(&mut self, tag: Tag) -> bool {
+        let held = find(&self.tags, tag);
+        if self.tags.is_empty() {
+            return false;
+        }
+        let way = held.unwrap_or_else(|| self.victim());
+        if matches!(self.replacement, Replacement::Lru | Replacement::NearLru) {
+            self.tags[..=way].rotate_right(1);
+            self.tags[0] = tag;
+        } else {
+            self.tags[way] = tag;
+            self.mark(way);
+        }
+        held.is_some()
+    }
+
+    fn victim(&mut self) -> usize {
+        let ways = self.tags.len();
+        let empty = find(&self.tags, 0);
+        empty.unwrap_or_else(|| match self.replacement {
+            Replacement::Lru => ways - 1,
+            Replacement::NearLru => ways - 1 - self.below(ways.div_ceil(4)),
+            Replacement::TreePlru => self.pointed_at(),
+            Replacement::NotRecentlyUsed => self.bits[..ways].iter().position(|used| !used).unwrap_or(0),
+            Replacement::Random => self.below(ways),
+        })
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % most as u64) as usize
+    }
+
+    /// The way was used.
+    fn mark(&mut self, way: usize) {
+        if self.replacement == Replacement::TreePlru {
+            let mut node = way + self.bits.len();
+            while node > 1 {
+                self.bits[node / 2] = node.is_multiple_of(2);
+                node /= 2;
+            }
+            return;
+        }
+        self.bits[way] = true;
+        if self.bits[..self.tags.len()].iter().all(|&used| used) {
+            self.bits.fill(false);
+            self.bits[way] = true;
+        }
+    }
+
+    fn pointed_at(&self) -> usize {
+        let (ways, leaves) = (self.tags.len(), self.bits.len());
+        let mut node = 1;
+        while node < leaves {
+            let wanted = 2 * node + usize::from(self.bits[node]);
+            let mut leftmost = wanted;
+            while leftmost < leaves {
+                leftmost *= 2;
+            }
+            node = if leftmost - leaves < ways { wanted } else { 2 * node };
+        }
+        node - leaves
     }
 }
 

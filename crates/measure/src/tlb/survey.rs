@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::occupancy::shuffled;
+use stats::rounds;
+
 use super::probe::{Layout, Oracle, Probe, Sweep};
 
 /// Costs by probe, one per undisturbed pass.
@@ -10,7 +11,8 @@ use super::probe::{Layout, Oracle, Probe, Sweep};
 pub struct Survey {
     costs: BTreeMap<Probe, Costs>,
     passes: u32,
-    disturbed: u64,
+    /// Attempts that were thrown away.
+    pub disturbed: u64,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +32,7 @@ impl Survey {
     /// Asks every probe once per pass, each pass in another order. Ends at once when stopped, and then returns `false`.
     pub fn run(&mut self, oracle: &mut dyn Oracle, probes: &[Probe], passes: u32, stop: &dyn Fn() -> bool) -> bool {
         for _ in 0..passes {
-            for index in shuffled(probes.len(), self.passes.into()) {
+            for index in rounds::order(probes.len(), self.passes.into(), 0) {
                 if stop() {
                     self.passes += 1;
                     return false;
@@ -50,11 +52,6 @@ impl Survey {
         let Costs { sorted, by_pass } = self.costs.entry(probe).or_default();
         sorted.insert(sorted.partition_point(|&other| other < cost), cost);
         by_pass.push((self.passes, cost));
-    }
-
-    /// Attempts that were thrown away.
-    pub fn disturbed(&self) -> u64 {
-        self.disturbed
     }
 
     /// What a probe costs undisturbed: disturbance only adds.

@@ -4,11 +4,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use chase::clock::CoreClock;
-use chase::tlbwalk::Behind;
+use chase::tlbwalk::{Behind, Span};
+use model::tlb::Walk;
 use model::{Bytes, PageKind};
+use stats::rounds;
 
-use super::live::Pages;
-use super::occupancy::shuffled;
+use super::live::{proved, tables};
 
 /// Page-table entries in one cache line: pages that far apart have entries in lines of their own.
 const APART: u64 = 8;
@@ -25,19 +26,7 @@ const ALIKE: f64 = 0.02;
 /// A visit ends after this time although laps still become cheaper.
 const LONGEST_VISIT: Duration = Duration::from_millis(400);
 
-/// Pages and added cycles per access, one value per undisturbed pass.
-pub struct Measured {
-    /// Pages visited in turn.
-    pub pages: u64,
-    /// Lines of last-level page-table entries they need.
-    pub entry_bytes: Bytes,
-    /// Core cycles above a first-level hit, one value for each visit: a stretch of laps that follows visits elsewhere.
-    pub visits: Vec<f64>,
-    /// Did each visit go on until its laps cost the same as those before? If not, a lap may cost less than this.
-    pub converged: bool,
-}
-
-/// Visits aliased pages whose page-table entries fill `entry_bytes` of cache lines.
+/// Visits aliased pages whose page-table entries fill `entry_bytes` of cache lines. The times of these walks are still in cycles.
 ///
 /// All footprints are visited in each round, so that a visit finds its page-table lines displaced by the others, and goes on
 /// until laps are alike: what a walk costs depends on which caches hold these lines, and only laps bring them back.
@@ -45,20 +34,20 @@ pub struct Measured {
 /// # Errors
 /// If address space is refused, or the pages cannot be proved to be of that kind.
 pub fn walks(
-    pages: Pages,
-    other: Pages,
+    kind: PageKind,
+    other: PageKind,
     entry_bytes: &[Bytes],
     rounds: u64,
     clock: &CoreClock,
-) -> io::Result<Vec<Measured>> {
+) -> io::Result<Vec<Walk>> {
     let most = entry_bytes.iter().map(|bytes| bytes.0 / LINE).max().unwrap_or(0);
-    let mut span = pages.span(most * APART, Behind::OnePage)?;
-    pages.proved(&mut span, PageKind::Thp.x86_size().max(pages.size), PROVED)?;
-    let list_bytes = Bytes(most * 8).round_up_to(other.size);
-    let mut list = other.span(list_bytes.0 / other.size.0, Behind::Private)?;
+    let mut span = Span::reserve(kind, most * APART, Behind::OnePage)?;
+    let page = kind.x86_size();
+    proved(kind, &mut span, PageKind::Thp.x86_size().max(page), PROVED)?;
+    let mut list = Span::reserve(other, (most * 8).div_ceil(other.x86_size().0), Behind::Private)?;
     let mut visit = |count: u64, round: u64, budget: Duration| {
-        let order = shuffled(count as usize, round);
-        let offsets: Vec<u64> = order.into_iter().map(|at| at as u64 * APART * pages.size.0).collect();
+        let order = rounds::order(count as usize, round, 0);
+        let offsets: Vec<u64> = order.into_iter().map(|at| at as u64 * APART * page.0).collect();
         let tour = span.listed(&offsets, &mut list);
         // One lap of very many pages is a sample large enough.
         let group = if count < MANY { GROUP } else { 1 };
@@ -67,27 +56,28 @@ pub fn walks(
     // Eight aliases hit everywhere and carry the constant, if any, that aliases cost.
     let hits = (0..20).filter_map(|round| visit(8, round, Duration::ZERO));
     let hit = hits.map(|lap| lap.cycles).fold(f64::INFINITY, f64::min);
-    let mut measured: Vec<Measured> = entry_bytes
-        .iter()
-        .map(|&entry_bytes| Measured {
-            pages: entry_bytes.0 / LINE,
-            entry_bytes,
-            visits: Vec::new(),
-            converged: true,
-        })
-        .collect();
+    let mut visits: Vec<Vec<Lap>> = vec![Vec::new(); entry_bytes.len()];
     for round in 0..rounds {
-        for point in measured
-            .iter_mut()
-            .filter(|point| point.pages < VERY_MANY || round % 2 == 0)
-        {
-            if let Some(lap) = visit(point.pages, round, LONGEST_VISIT) {
-                point.visits.push(lap.cycles - hit);
-                point.converged &= lap.converged;
+        for (bytes, visits) in entry_bytes.iter().zip(&mut visits) {
+            let pages = bytes.0 / LINE;
+            if pages < VERY_MANY || round % 2 == 0 {
+                visits.extend(visit(pages, round, LONGEST_VISIT));
             }
         }
     }
-    Ok(measured)
+    let walk = |(&entry_bytes, visits): (&Bytes, &Vec<Lap>)| {
+        let above: Vec<f64> = visits.iter().map(|lap| lap.cycles - hit).collect();
+        let cycles = stats::of_medians(&above)?;
+        Some(Walk {
+            kind,
+            pages: entry_bytes.0 / LINE,
+            entry_bytes,
+            cycles,
+            ns: cycles,
+            converged: visits.iter().all(|lap| lap.converged),
+        })
+    };
+    Ok(entry_bytes.iter().zip(&visits).filter_map(walk).collect())
 }
 
 /// What a visit came to.
@@ -124,9 +114,9 @@ fn converged(mut lap: impl FnMut() -> Option<f64>, group: usize, budget: Duratio
 }
 
 /// Memory that walks over so much of page tables take: those tables, and the list of what is visited.
-pub fn takes(pages: Pages, other: Pages, entry_bytes: Bytes) -> Bytes {
+pub fn takes(kind: PageKind, other: PageKind, entry_bytes: Bytes) -> Bytes {
     let count = entry_bytes.0 / LINE;
-    Bytes(pages.tables(count * APART, count).0 + Bytes(count * 8).round_up_to(other.size).0)
+    Bytes(tables(kind, count * APART, count).0 + Bytes(count * 8).round_up_to(other.x86_size()).0)
 }
 
 /// What two kinds cost together and alone.
@@ -150,30 +140,31 @@ impl Together {
 }
 
 /// Of each kind, five eighths of its entries: as many fit alone, and not together.
-fn taken(kinds: [(Pages, u32); 2]) -> [(Pages, u64); 2] {
-    kinds.map(|(pages, entries)| (pages, u64::from(entries) * 5 / 8))
+fn taken(kinds: [(PageKind, u32); 2]) -> [(PageKind, u64); 2] {
+    kinds.map(|(kind, entries)| (kind, u64::from(entries) * 5 / 8))
 }
 
 /// Memory that [`together`] takes.
-pub fn memory(kinds: [(Pages, u32); 2]) -> Bytes {
-    Bytes(taken(kinds).iter().map(|(pages, count)| pages.size.0 * count).sum())
+pub fn memory(kinds: [(PageKind, u32); 2]) -> Bytes {
+    Bytes(taken(kinds).iter().map(|(kind, count)| kind.x86_size().0 * count).sum())
 }
 
 /// Visits five eighths of a level's entries of each kind, alone and both in turn.
 ///
 /// # Errors
 /// If memory is refused.
-pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io::Result<Together> {
+pub fn together(kinds: [(PageKind, u32); 2], passes: u64, clock: &CoreClock) -> io::Result<Together> {
     let [(one, ones), (two, twos)] = taken(kinds);
-    let mut first = one.span(ones, Behind::Private)?;
-    let mut second = two.span(twos, Behind::Private)?;
-    for (pages, count, span) in [(one, ones, &mut first), (two, twos, &mut second)] {
-        if pages.kind.is_large() {
-            pages.proved(span, pages.size, count.max(1))?;
+    let mut first = Span::reserve(one, ones, Behind::Private)?;
+    let mut second = Span::reserve(two, twos, Behind::Private)?;
+    for (kind, count, span) in [(one, ones, &mut first), (two, twos, &mut second)] {
+        if kind.is_large() {
+            proved(kind, span, kind.x86_size(), count.max(1))?;
         }
     }
-    let offsets = |page: Bytes, count: u64, skip: u64, pass: u64| -> Vec<u64> {
-        let order = shuffled(count.max(1) as usize, pass);
+    let offsets = |kind: PageKind, count: u64, skip: u64, pass: u64| -> Vec<u64> {
+        let page = kind.x86_size();
+        let order = rounds::order(count.max(1) as usize, pass, 0);
         order
             .into_iter()
             // Another line in each page, so that data stays in the caches.
@@ -183,8 +174,8 @@ pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io:
     let (mut apart, mut both) = ([f64::INFINITY; 2], f64::INFINITY);
     let least = |seen: f64, cost: Option<f64>| cost.map_or(seen, |cost| cost.min(seen));
     for pass in 0..passes {
-        let here = offsets(one.size, ones, 0, pass);
-        let there = offsets(two.size, twos, ones, pass);
+        let here = offsets(one, ones, 0, pass);
+        let there = offsets(two, twos, ones, pass);
         apart[0] = least(apart[0], first.ring(&here).cycles(clock));
         apart[1] = least(apart[1], second.ring(&there).cycles(clock));
         both = least(both, first.ring_with(&here, &mut second, &there).cycles(clock));

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::format::TraceFormat;
+use super::TraceFormat;
 
 /// Where in a trace something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,7 @@ use std::io::{self, Read};
 
 use super::bytes::Bytes;
 use super::error::{Reason, TraceError};
-use super::format::TraceFormat;
-use super::own;
-use super::reader::{Next, Trace};
+use super::{Next, Trace, TraceFormat, own};
 use translation::{ADDRESS_BITS, Access, Side};
 
 /// The longest line of a text.

@@ -3,20 +3,80 @@
 mod bytes;
 mod error;
 mod foreign;
-mod format;
 pub mod own;
-mod reader;
 #[cfg(test)]
 mod tests;
 mod windows;
 
+use std::io::Read;
+
 use bytes::Bytes;
 pub use error::{Place, Reason, TraceError};
-pub use format::TraceFormat;
-use reader::{Next, State};
-pub use reader::{Told, Trace};
-use std::io::Read;
-use translation::{Access, Accesses, BLOCK, Event};
+use model::names;
+use translation::{Access, Accesses, BLOCK, Event, Side};
+
+names! {
+    /// What a trace is written as.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TraceFormat, "a trace format" {
+        /// The text of `valgrind --tool=lackey --trace-mem=yes`.
+        Lackey = "lackey",
+        /// DynamoRIO's raw records of 12 bytes.
+        Drmemtrace = "drmemtrace",
+        /// ChampSim's instructions of 64 bytes.
+        Champsim = "champsim",
+        /// Addresses of 8 bytes each, little endian.
+        U64 = "u64",
+        Hugewise = "hugewise",
+    }
+}
+
+/// A trace that is being read.
+pub struct Trace<R> {
+    bytes: Bytes<R>,
+    pub format: TraceFormat,
+    fetches: bool,
+    state: State,
+    /// What it said so far.
+    pub told: Told,
+    /// How it was made, if it says so.
+    pub head: Option<own::Head>,
+}
+
+/// What a trace said so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Loads, and stores.
+    pub data: u64,
+    /// Instructions, where the format has them.
+    pub instructions: u64,
+    /// Windows of a program's run that began.
+    pub windows: u64,
+    pub window: own::Told,
+}
+
+/// What a decoder remembers between records.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// Lines so far.
+    line: u64,
+    /// Drmemtrace: is a footer awaited? Behind it another file may begin.
+    is_open: bool,
+    /// Drmemtrace: the end of the last instruction, from which bundles count.
+    next_instruction: u64,
+    /// Own format: accesses left in the window, and the address before by side.
+    left: u64,
+    last: [u64; 3],
+    /// Own format: the window before this one.
+    before: own::Told,
+}
+
+/// What came of decoding one record.
+enum Next {
+    More,
+    Window,
+    End,
+}
 
 impl<R: Read> Trace<R> {
     /// Begins to read. The format is that of its content, unless it is named. Instruction fetches are left out unless asked for.
@@ -48,6 +108,42 @@ impl<R: Read> Trace<R> {
             trace.head = Some(head);
         }
         Ok(trace)
+    }
+
+    /// Bytes that were read.
+    pub fn offset(&self) -> u64 {
+        self.bytes.offset()
+    }
+
+    /// The window whose accesses came last: all of them, or those before a gap.
+    pub fn finished_window(&self) -> &own::Told {
+        match self.state.left {
+            0 => &self.told.window,
+            _ => &self.state.before,
+        }
+    }
+
+    /// An error `back` bytes before what is read next.
+    fn at(&self, back: u64, reason: Reason) -> TraceError {
+        let place = match self.format {
+            TraceFormat::Lackey => Place::Line(self.state.line),
+            _ => Place::Offset(self.bytes.offset().saturating_sub(back)),
+        };
+        TraceError { place, reason }
+    }
+
+    /// Adds an access of a trace.
+    fn add(&mut self, block: &mut Vec<Access>, word: u64, side: Side) -> Result<(), Reason> {
+        self.told.data += u64::from(side != Side::Fetch);
+        if side == Side::Fetch {
+            self.told.instructions += 1;
+            if !self.fetches {
+                return Ok(());
+            }
+        }
+        let address = Access::canonical(word).ok_or(Reason::Address(word))?;
+        block.push(Access::new(address, side));
+        Ok(())
     }
 }
 

@@ -16,8 +16,8 @@ fn all(mut bytes: &[u8], format: Option<TraceFormat>, fetches: bool) -> Result<(
             None => {}
         }
     }
-    assert_eq!(gaps, trace.told().windows);
-    Ok((trace.format(), all))
+    assert_eq!(gaps, trace.told.windows);
+    Ok((trace.format, all))
 }
 
 fn read(bytes: &[u8]) -> (TraceFormat, Vec<(Side, u64)>) {
@@ -147,7 +147,7 @@ fn own() -> Vec<u8> {
     let mut bytes = Vec::new();
     write(&head, &windows(), &mut bytes).expect("memory");
     let trace = Trace::open(&bytes[..], None, true).expect("a trace");
-    assert_eq!(trace.head(), Some(&head));
+    assert_eq!(trace.head.as_ref(), Some(&head));
     bytes
 }
 
@@ -159,7 +159,7 @@ fn our_own_format_comes_back_with_its_windows() {
     assert_eq!((format, back), (TraceFormat::Hugewise, written));
     let mut trace = Trace::open(&bytes[..], None, true).expect("a trace");
     let mut accesses = vec![Access::load(0)];
-    while trace.told().windows < 2 || !accesses.is_empty() {
+    while trace.told.windows < 2 || !accesses.is_empty() {
         accesses.clear();
         trace.fill(&mut accesses).expect("read");
     }

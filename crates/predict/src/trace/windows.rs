@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::error::{Reason, TraceError};
 use super::own::{self, MOST_OF_A_WINDOW, Told};
-use super::reader::{Next, Trace};
+use super::{Next, Trace};
 use translation::{ADDRESS_BITS, Access, Side};
 
 /// The longest LEB128 of 64 bits.

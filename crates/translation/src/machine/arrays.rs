@@ -1,14 +1,13 @@
 //! From rows of the CPU table, or of a file, to arrays of entries.
 
 use model::Bytes;
-use model::tlb::{Hash, Ways};
+use model::tlb::Ways;
 
 use super::error::MachineError;
 use super::reading::RowReading;
 use crate::access::Side;
-use crate::cpus::{PageSize, TlbKind, TlbRow};
+use crate::cpus::{TlbKind, TlbRow};
 use crate::tlb::level::{Array, Held};
-use crate::tlb::sets::Replacement;
 
 fn sides(kind: TlbKind) -> Vec<Side> {
     match kind {
@@ -90,18 +89,9 @@ fn array(place: &str, row: &TlbRow, readings: &mut Vec<RowReading>) -> Result<Ar
     if !sets.is_power_of_two() {
         readings.push(RowReading::OddSets);
     }
-    let held = |page: &PageSize| Held {
-        page: page.0,
-        first: 0,
-        sets,
-        hash: Hash::Linear,
-    };
+    let pages: Vec<Bytes> = row.pages.iter().map(|page| page.0).collect();
     Ok(Array {
-        level: row.level,
         sides: sides(row.kind),
-        holds: row.pages.iter().map(held).collect(),
-        sets,
-        ways,
-        replacement: Replacement::Lru,
+        ..Array::new(row.level, &pages, sets, ways)
     })
 }

@@ -33,10 +33,7 @@ pub enum MachineError {
         "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536 entries"
     )]
     Geometry { place: String, entries: u32, ways: u32 },
-    /// Page-table levels that no CPU has.
-    #[error("{0}: {1} is {2}, expected 4 or 5")]
-    Levels(String, &'static str, u8),
-    /// Other CPUs or nodes that cannot be.
+    /// Fields that make sense together only.
     #[error("{0}: {1}")]
-    Surroundings(String, &'static str),
+    Missing(String, &'static str),
 }

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::range::Range;
-use crate::walk::caches::PLACES;
 
 /// What may have no public source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -37,14 +36,6 @@ pub enum Unknown {
     /// What the TLBs held before each window: nothing, or what the window before left (predictions).
     HeldBefore,
 }
-
-/// The latencies of caches in order, then of memory.
-pub(crate) const LATENCIES: [Unknown; PLACES] = [
-    Unknown::L1Latency,
-    Unknown::L2Latency,
-    Unknown::L3Latency,
-    Unknown::MemoryLatency,
-];
 
 /// The values that stand for one unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -52,12 +52,8 @@ impl Pattern {
         matches!(self, Self::Chase | Self::Memtest | Self::Sparse | Self::Btree)
     }
 
-    /// Its accesses within a working set of at least 64 KiB.
-    pub fn over(self, working_set: Bytes, seed: u64) -> Threads {
-        self.threads(working_set, seed, 1)
-    }
-
-    /// The accesses of so many threads to the same memory, one for each virtual CPU. The first has those of a single one.
+    /// The accesses of so many threads to the same working set of at least 64 KiB, one for each virtual CPU. The first has those of a
+    /// single one.
     pub fn threads(self, working_set: Bytes, seed: u64, vcpus: u16) -> Threads {
         let (size, vcpus) = (working_set.0.max(SMALLEST.0), vcpus.max(1));
         let thread = |number: u16| self.running(size, seed.wrapping_add(u64::from(number) << 32));

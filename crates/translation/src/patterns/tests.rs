@@ -5,10 +5,11 @@ use model::Bytes;
 use super::zipf::Zipf;
 use super::{Pattern, SMALLEST};
 use crate::random::Chance;
-use crate::{Access, Accesses, Array, BLOCK, Backing, Counts, Engine, Event, Mode, Setup, Side};
+use crate::setting::Setting;
+use crate::{Access, Accesses, Array, BLOCK, Counts, Engine, Event, Mode, Side};
 
 fn some(pattern: Pattern, size: Bytes, seed: u64, most: usize) -> (Vec<Access>, Vec<Event>) {
-    let (mut generator, mut all, mut events) = (pattern.over(size, seed), Vec::new(), Vec::new());
+    let (mut generator, mut all, mut events) = (pattern.threads(size, seed, 1), Vec::new(), Vec::new());
     while all.len() < most {
         let mut block = Vec::new();
         events.extend(generator.fill(&mut block).expect("no error"));
@@ -129,17 +130,11 @@ fn a_larger_heap_has_the_same_live_objects_and_is_collected_less_often() {
 
 /// L1 64 x 4, L2 1536 x 12, LRU, base pages.
 fn counts(pattern: Pattern, accesses: u64) -> Counts {
-    let setup = Setup {
-        arrays: vec![
-            Array::new(1, Bytes::kib(4), 16, 4),
-            Array::new(2, Bytes::kib(4), 128, 12),
-        ],
-        backing: Backing::native(Bytes::kib(4)),
-        mode: Mode::Native,
-    };
-    let mut engine = Engine::new(setup, &[]);
+    let base = Bytes::kib(4);
+    let arrays = [Array::new(1, &[base], 16, 4), Array::new(2, &[base], 128, 12)];
+    let mut engine = Engine::new(&arrays, Setting::new(Mode::Native, base, base), &[]);
     engine
-        .run(&mut pattern.over(Bytes::gib(1), 42), accesses)
+        .run(&mut pattern.threads(Bytes::gib(1), 42, 1), accesses)
         .expect("few regions");
     engine.counts()
 }

@@ -11,7 +11,7 @@ use model::Bytes;
 use crate::access::Access;
 use crate::random::mixed;
 use crate::reuse::Reuse;
-use crate::tlb::backing::shift;
+use crate::setting::shift;
 
 /// Hashes are compared by so many bits: a rate is a multiple of 2^-24.
 const BITS: u32 = 24;

@@ -65,7 +65,7 @@ proptest! {
 /// Curves over 1 GiB: exact, and of 2,048 pages at most.
 fn curves(pattern: Pattern, accesses: usize) -> [Shards; 2] {
     let mut curves = [usize::MAX, 2048].map(|most| Shards::new(BASE, most));
-    let (mut generator, mut block) = (pattern.over(Bytes::gib(1), 7), Vec::with_capacity(BLOCK));
+    let (mut generator, mut block) = (pattern.threads(Bytes::gib(1), 7, 1), Vec::with_capacity(BLOCK));
     for _ in 0..accesses / BLOCK {
         block.clear();
         generator.fill(&mut block).expect("patterns do not fail");

@@ -2,10 +2,11 @@
 
 use super::Cycles;
 use crate::cpus;
-use crate::engine::{Counts, Mode};
+use crate::engine::Counts;
 use crate::machine::Machine;
-use crate::machine::unknown::{LATENCIES, Unknown};
+use crate::machine::unknown::Unknown;
 use crate::range::Range;
+use crate::setting::Mode;
 use crate::walk::caches::PLACES;
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
@@ -33,7 +34,18 @@ pub struct Weights {
 }
 
 /// Numbers that may be unknown: the latencies of all places, a TLB hit, a walk, an exit, an interrupt and its exits.
-pub(super) const DIMENSIONS: usize = PLACES + 5;
+const NAMES: [Unknown; PLACES + 5] = [
+    Unknown::L1Latency,
+    Unknown::L2Latency,
+    Unknown::L3Latency,
+    Unknown::MemoryLatency,
+    Unknown::L2TlbHit,
+    Unknown::Walk,
+    Unknown::Exit,
+    Unknown::Ipi,
+    Unknown::IpiExits,
+];
+pub(super) const DIMENSIONS: usize = NAMES.len();
 /// Causes of cycles: data, TLB, walks, exits, shootdowns.
 pub(super) type Causes = [f64; 5];
 
@@ -76,7 +88,6 @@ fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
 impl Weights {
     /// Those of a machine.
     pub fn of(machine: &Machine) -> Self {
-        let around = machine.surroundings;
         let [l1, l2, l3, memory] = machine.latencies;
         let has_second = machine.arrays.iter().any(|array| array.level > 1);
         let second_level = if has_second { machine.l2_tlb_hit } else { Some(0.0) };
@@ -88,8 +99,8 @@ impl Weights {
             (second_level, L2_TLB_HIT),
             (machine.walk, WALK),
             (machine.exit, EXIT),
-            (around.ipi, IPI),
-            (around.ipi_exits, IPI_EXITS),
+            (machine.ipi, IPI),
+            (machine.ipi_exits, IPI_EXITS),
         ];
         let mut ranges = sources.map(|(known, swept)| known.map_or(swept, Range::exactly));
         let mut known = sources.map(|(known, _)| known.is_some());
@@ -97,28 +108,20 @@ impl Weights {
             ranges[LAST].low = ranges[machine.caches.len()].low;
             known[LAST] = false;
         }
-        if around.vcpus() == 1 {
+        if machine.vcpus == 1 {
             known[IPI_PLACE..].fill(true);
         }
         Self {
             ranges,
             known,
-            table_memory: around.table_memory(),
+            table_memory: machine.table_memory,
             walk_reads: machine.walk_reads.unwrap_or(1.0),
         }
     }
 
     /// The name of a dimension, if it is not known.
     pub fn unknown(&self, dimension: usize) -> Option<Unknown> {
-        const OTHERS: [Unknown; DIMENSIONS - PLACES] = [
-            Unknown::L2TlbHit,
-            Unknown::Walk,
-            Unknown::Exit,
-            Unknown::Ipi,
-            Unknown::IpiExits,
-        ];
-        let name = LATENCIES.into_iter().chain(OTHERS).nth(dimension);
-        name.filter(|_| !self.known[dimension])
+        (!self.known[dimension]).then_some(NAMES[dimension])
     }
 
     /// Cycles of a dimension at a point: until data is there from a place, or of what is behind the places.

@@ -48,7 +48,7 @@ pub struct Curves {
 impl Curves {
     /// Empty ones, for the entries of these settings.
     pub fn of(settings: &[Setting], working_set: Option<Bytes>) -> Self {
-        let mut entries: Vec<Bytes> = settings.iter().map(|setting| setting.backing().entry()).collect();
+        let mut entries: Vec<Bytes> = settings.iter().map(|setting| setting.entry()).collect();
         entries.sort();
         entries.dedup();
         let each = entries.into_iter().map(|entry| (entry, Shards::new(entry, PAGES)));

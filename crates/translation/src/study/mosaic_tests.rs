@@ -3,7 +3,8 @@
 use model::Bytes;
 
 use super::{Setting, engine};
-use crate::engine::{Counts, Mode};
+use crate::Mode;
+use crate::engine::Counts;
 use crate::machine::Machine;
 use crate::random::{Chance, mixed};
 use crate::{Access, Scatter, Side};
@@ -32,7 +33,7 @@ fn accesses(is_in: impl Fn(u64) -> bool) -> Vec<Access> {
 
 fn counted(setting: Setting, accesses: &[Access]) -> Counts {
     let mut machine = Machine::by_id("skylake-sp").expect("known");
-    machine.surroundings.scatter = Some(Scatter::even(4.0, Bytes::gib(1)));
+    machine.scatter = Some(Scatter::even(4.0, Bytes::gib(1)));
     let mut engine = engine(&machine, setting);
     engine.run_stored(accesses);
     engine.counts()

@@ -1,7 +1,7 @@
 //! Runs a study's cases on all CPUs, and turns counts into results.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use model::Bytes;
@@ -9,10 +9,10 @@ use model::Bytes;
 use super::cost::{Choice, DIMENSIONS, MIDDLE, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study, Sweep, Unknown};
 use crate::access::ADDRESS_BITS;
-use crate::engine::{Counts, Engine, Mode, Setup};
+use crate::engine::{Counts, Engine};
 use crate::machine::Machine;
 use crate::patterns::SMALLEST;
-use crate::tlb::backing::HUGE;
+use crate::setting::{HUGE, Mode};
 use crate::walk::caches::Shared;
 use crate::walk::radix::WalkCaches;
 use crate::walk::spec::WalkerSpec;
@@ -55,9 +55,10 @@ pub fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         host_levels: machine.host_page_levels,
         caches: machine.walk_caches.unwrap_or(caches),
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
-        scatter: machine.surroundings.scatter,
+        scatter: machine.scatter,
         data_caches: machine.caches.clone(),
         shared: Shared::InOrder,
+        fetches_ahead: machine.fetches_ahead,
     };
     let [small, middle, large] = SWEPT.map(spec);
     let others: Vec<WalkerSpec> = [small, large].into_iter().filter(|walker| *walker != middle).collect();
@@ -85,9 +86,7 @@ fn cases(study: &Study) -> Vec<(Bytes, Setting)> {
 pub fn counted(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Vec<Counts>, StudyError> {
     study.check()?;
     let counted = on_all_cpus(&cases(study), progress, |&(size, setting)| {
-        let mut accesses = study
-            .pattern
-            .threads(size, study.seed, study.machine.surroundings.vcpus());
+        let mut accesses = study.pattern.threads(size, study.seed, study.machine.vcpus);
         engine(&study.machine, setting).run_pattern(&mut accesses, study.warm_up, study.accesses)
     });
     Ok(counted)
@@ -163,45 +162,46 @@ pub fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
 
 /// A cold machine with its virtual CPUs.
 pub fn engine(machine: &Machine, setting: Setting) -> Engine {
-    let setup = Setup {
-        arrays: machine.arrays.clone(),
-        backing: setting.backing(),
-        mode: setting.mode,
-    };
-    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.surroundings.vcpus().into());
-    match machine.fetches_ahead {
-        true => engine.fetching_ahead(),
-        false => engine,
-    }
+    Engine::new(&machine.arrays, setting, &walkers(machine)).with_vcpus(machine.vcpus.into())
 }
 
-/// Does something for every item on as many threads as there are CPUs; results keep their order.
-pub fn on_all_cpus<T: Sync, R: Send>(
-    items: &[T],
+/// Does something with every item on as many threads as there are CPUs; results keep their order.
+pub fn on_all_cpus<T, R: Send>(
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator + Send>,
     progress: &(dyn Fn(usize, usize) + Sync),
-    each: impl Fn(&T) -> R + Sync,
+    each: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    let items = items.into_iter();
+    let all = items.len();
+    let (next, done, results) = (
+        Mutex::new(items.enumerate()),
+        AtomicUsize::new(0),
+        Mutex::new(Vec::new()),
+    );
     let work = || {
-        while let Some((number, item)) = {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            items.get(number).map(|item| (number, item))
-        } {
+        loop {
+            let Some((number, item)) = lock(&next).next() else {
+                return;
+            };
             let result = each(item);
-            // A thread that panicked has ended the whole scope; its lock is not asked again.
-            results
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .push((number, result));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+            lock(&results).push((number, result));
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
         }
     };
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| (0..cpus.min(items.len())).for_each(|_| drop(scope.spawn(work))));
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    thread::scope(|scope| {
+        // This thread works, too, so that one item alone starts no other.
+        (1..cpus.min(all)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|&(number, _)| number);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A thread that panicked has ended the whole scope; its lock is not asked again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A case with what its counts cost, beside those of the baseline.
@@ -224,7 +224,7 @@ pub fn weighed(
     let per = |walker: usize, of: u64| counts.walkers[walker].references() as f64 / of.max(1) as f64;
     let references = |of: u64| Range::of(per(0, of), (0..walkers).map(|walker| per(walker, of)));
     let accesses = counts.accesses;
-    let entry = setting.backing().entry();
+    let entry = setting.entry();
     Case {
         working_set,
         setting,
@@ -283,7 +283,7 @@ pub fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
     });
     let has = |is_one: &dyn Fn(Mode) -> bool| settings.iter().any(|setting| is_one(setting.mode));
     let is_used = |unknown: &Unknown| match unknown {
-        Unknown::Exit if machine.surroundings.vcpus() > 1 => has(&|mode| mode != Mode::Native),
+        Unknown::Exit if machine.vcpus > 1 => has(&|mode| mode != Mode::Native),
         Unknown::Exit => has(&|mode| mode == Mode::Shadow),
         Unknown::IpiExits => has(&|mode| mode != Mode::Native),
         Unknown::L3Latency => machine.caches.len() > 2,

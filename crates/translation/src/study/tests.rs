@@ -4,7 +4,7 @@ use model::Bytes;
 
 use super::{Setting, Simulation, Study, StudyError, Unknown, curves, possible, run};
 use crate::engine::BLOCK;
-use crate::engine::Mode;
+use crate::Mode;
 use crate::machine::Machine;
 use crate::patterns::Pattern;
 

@@ -1,7 +1,7 @@
 //! The TLBs in front of the walker.
 
 use crate::access::Access;
-use crate::tlb::backing::{Backing, ByRange, shift};
+use crate::setting::{ByRange, Setting, shift};
 use crate::tlb::level::{Array, Level, LevelCounts, Page};
 
 /// TLBs of any number of levels. A miss asks the next level, and the page is then brought into all levels that were asked.
@@ -19,13 +19,13 @@ const NO_PAGE: u64 = u64::MAX;
 
 impl Front {
     /// Empty TLBs. Arrays whose level is the same are asked together; levels are numbered from 1.
-    pub(crate) fn new(arrays: &[Array], backing: Backing) -> Self {
+    pub(crate) fn new(arrays: &[Array], setting: Setting) -> Self {
         let deepest = arrays.iter().map(|array| array.level).max().unwrap_or(0);
         let of_level = |number: u8| arrays.iter().filter(move |array| array.level == number);
-        let entries = backing.by_range(Backing::entry);
+        let entries = setting.by_range(Setting::entry);
         let level = |number: u8| Level::new(&of_level(number).collect::<Vec<_>>(), [entries.base, entries.huge]);
         Self {
-            shift: backing.by_range(|backing| shift(backing.entry())),
+            shift: setting.by_range(|setting| shift(setting.entry())),
             levels: (1..=deepest).map(level).collect(),
             last: NO_PAGE,
         }

@@ -1,13 +1,13 @@
 //! The fast TLBs miss exactly where the slow and obvious ones do.
 
 use model::Bytes;
-use model::tlb::Hash;
 use proptest::prelude::*;
 
 use crate::random::mixed;
+use crate::setting::{Mode, Setting};
 use crate::tlb::front::Front;
-use crate::tlb::reference::{Reference, backings, side};
-use crate::{Access, Array, Backing, Held, Replacement, Side};
+use crate::tlb::reference::{Reference, settings, side};
+use crate::{Access, Array, Held, Side};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// What a test does to both models.
@@ -23,8 +23,6 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
     let geometry = (
         1_u32..=12,
         prop_oneof![Just(1_u32), Just(2), Just(3), Just(4), Just(16)],
-        0..Replacement::ALL.len(),
-        any::<bool>(),
     );
     let first = (geometry.clone(), any::<bool>());
     (
@@ -35,14 +33,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
         ),
     )
         .prop_map(|((l1, split), (ways, l2))| {
-            let array = |level, (ways, sets, policy, hashed): (u32, u32, usize, bool), pages: &[Bytes]| {
-                let mut array = Array::shared(level, pages, sets, ways);
-                array.replacement = Replacement::ALL[policy];
-                for held in &mut array.holds {
-                    held.hash = if hashed { Hash::Fold } else { Hash::Linear };
-                }
-                array
-            };
+            let array = |level, (ways, sets): (u32, u32), pages: &[Bytes]| Array::new(level, pages, sets, ways);
             let mut all = if split {
                 let sided = |sides: &[Side], pages| Array {
                     sides: sides.to_vec(),
@@ -56,7 +47,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
             } else {
                 vec![array(1, l1, &SIZES)]
             };
-            all.push(array(2, (ways, l2.1, l2.2, l2.3), &SIZES[..2]));
+            all.push(array(2, (ways, l2.1), &SIZES[..2]));
             all
         })
 }
@@ -120,49 +111,36 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_policy_geometry_page_size_and_flush_misses_where_the_slow_model_does(
+    fn every_geometry_page_size_and_flush_misses_where_the_slow_model_does(
         arrays in arrays(),
-        backing in backings(SIZES),
+        setting in settings(SIZES),
         steps in steps(),
     ) {
-        let mut front = Front::new(&arrays, backing);
-        let mut reference = Reference::new(&arrays, backing);
+        let mut front = Front::new(&arrays, setting);
+        let mut reference = Reference::new(&arrays, setting);
         prop_assert_eq!(fast(&mut front, &steps), slow(&mut reference, &steps));
     }
 }
 
 #[test]
-fn a_stream_misses_once_a_page_as_dynamorio_counts_it() {
-    // 20 million loads of 8 bytes in a row over 4 KiB pages: 39,062.5 pages, which DynamoRIO 11's `-tool TLB` (64 x 4, 1536 x 12, LRU)
-    // counts as 39,063 misses in both levels.
-    let arrays = [Array::new(1, SIZES[0], 16, 4), Array::new(2, SIZES[0], 128, 12)];
-    let mut front = Front::new(&arrays, Backing::native(SIZES[0]));
-    let loads = (0..20_000_000_u64).map(|number| Access::load((number * 8) % (1 << 30)));
-    assert_eq!(loads.filter(|&load| front.misses(load)).count(), 39_063);
-    let misses: Vec<u64> = front.counts().map(|level| level.misses).collect();
-    assert_eq!(misses, [39_063, 39_063]);
-}
-
-#[test]
 fn a_page_size_without_entries_is_walked_each_time() {
-    let mut front = Front::new(&[Array::new(1, SIZES[0], 16, 4)], Backing::native(SIZES[1]));
+    let mut front = Front::new(
+        &[Array::new(1, &[SIZES[0]], 16, 4)],
+        Setting::new(Mode::Native, SIZES[1], SIZES[1]),
+    );
     assert!((0..5).all(|_| front.misses(Access::load(0))));
 }
 
 #[test]
 fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other() {
-    let share = Some(50);
-    let backing = Backing {
-        share,
-        ..Backing::native(SIZES[0])
-    };
+    let setting = Setting::new(Mode::Native, SIZES[0], SIZES[0]).with_share(50);
     let is_huge = |address: u64| mixed(address >> 21) % 100 < 50;
     // The same number as a base page's and as a huge page's.
     let number = (512..).find(|&number| !is_huge(number << 12) && is_huge(number << 21));
     let number = number.expect("half of the ranges");
     let [base, huge] = [12, 21].map(|bits| Access::load(number << bits));
     let other = Access::load((number << 21) + (1 << 20));
-    let mut front = Front::new(&[Array::shared(1, &SIZES[..2], 1, 2)], backing);
+    let mut front = Front::new(&[Array::new(1, &SIZES[..2], 1, 2)], setting);
     let mut misses = |accesses: &[Access]| accesses.iter().map(|&access| front.misses(access)).collect::<Vec<_>>();
     assert_eq!(
         misses(&[base, huge, other, base, huge]),
@@ -175,8 +153,8 @@ fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other
         "two ways"
     );
     // One array for each size: nothing competes.
-    let split = [Array::new(1, SIZES[0], 1, 2), Array::new(1, SIZES[1], 1, 1)];
-    let mut front = Front::new(&split, backing);
+    let split = [Array::new(1, &[SIZES[0]], 1, 2), Array::new(1, &[SIZES[1]], 1, 1)];
+    let mut front = Front::new(&split, setting);
     let lap = [base, huge, beside, other];
     let missed: Vec<bool> = [lap, lap]
         .concat()
@@ -189,20 +167,15 @@ fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other
 #[test]
 fn two_halves_of_one_array_hold_what_they_are_for() {
     // As in Ice Lake's second level: base pages in all sets, huge pages in one half each.
-    let held = |page, first, sets| Held {
-        page,
-        first,
-        sets,
-        hash: Hash::Linear,
-    };
+    let held = |page, first, sets| Held { page, first, sets };
     let array = Array {
         holds: vec![held(SIZES[0], 0, 8), held(SIZES[1], 0, 4), held(SIZES[2], 4, 4)],
-        ..Array::shared(1, &SIZES, 8, 2)
+        ..Array::new(1, &SIZES, 8, 2)
     };
     assert_eq!(SIZES.map(|page| array.entries(page)), [16, 8, 8]);
     for (page, reach) in [(SIZES[0], 16), (SIZES[1], 8), (SIZES[2], 8)] {
         let misses = |pages: u64| {
-            let mut front = Front::new(std::slice::from_ref(&array), Backing::native(page));
+            let mut front = Front::new(std::slice::from_ref(&array), Setting::new(Mode::Native, page, page));
             let lap: Vec<Access> = (0..pages).map(|number| Access::load(number * page.0)).collect();
             let laps = [&lap; 3].into_iter().flatten();
             laps.filter(|&&access| front.misses(access)).count() as u64

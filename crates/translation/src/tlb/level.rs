@@ -1,10 +1,9 @@
 //! One level of TLBs: its arrays, and which of them holds which pages for which side.
 
 use model::Bytes;
-use model::tlb::Hash;
 
 use crate::access::Side;
-use crate::tlb::sets::{Replacement, Sets};
+use crate::tlb::sets::Sets;
 
 /// Pages of one size in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,22 +11,21 @@ pub struct Held {
     pub page: Bytes,
     /// The first set that such pages use.
     pub first: u32,
-    /// The number of sets that they use.
+    /// The number of sets that they use. A page chooses among them by its low bits, or by the remainder where they are no power of two.
     pub sets: u32,
-    /// How a page chooses among them; of sets that are no power of two by the remainder.
-    pub hash: Hash,
 }
 
 impl Held {
     /// The set of a page's number.
     #[inline]
     fn set(&self, page: u64) -> usize {
-        let set = if self.sets.is_power_of_two() {
-            self.hash.set(page, self.sets)
+        let sets = u64::from(self.sets);
+        let set = if sets.is_power_of_two() {
+            page & (sets - 1)
         } else {
-            (page % u64::from(self.sets)) as u32
+            page % sets
         };
-        (self.first + set) as usize
+        self.first as usize + set as usize
     }
 }
 
@@ -42,31 +40,18 @@ pub struct Array {
     pub sets: u32,
     /// Entries of a set.
     pub ways: u32,
-    /// Which entry of a full set goes.
-    pub replacement: Replacement,
 }
 
 impl Array {
-    /// An LRU array for all sides that holds pages of one size, chosen by their low bits.
-    pub fn new(level: u8, page: Bytes, sets: u32, ways: u32) -> Self {
-        Self::shared(level, &[page], sets, ways)
-    }
-
-    /// The same for several page sizes, which share all sets.
-    pub fn shared(level: u8, pages: &[Bytes], sets: u32, ways: u32) -> Self {
-        let held = |&page| Held {
-            page,
-            first: 0,
-            sets,
-            hash: Hash::Linear,
-        };
+    /// An array for all sides that holds pages of these sizes, which share all sets.
+    pub fn new(level: u8, pages: &[Bytes], sets: u32, ways: u32) -> Self {
+        let held = |&page| Held { page, first: 0, sets };
         Self {
             level,
             sides: Side::ALL.to_vec(),
             holds: pages.iter().map(held).collect(),
             sets,
             ways,
-            replacement: Replacement::Lru,
         }
     }
 
@@ -113,7 +98,7 @@ pub(crate) struct Level {
 
 impl Level {
     pub(crate) fn new(arrays: &[&Array], pages: [Bytes; 2]) -> Self {
-        let sets = |array: &&Array| Sets::new(array.sets, array.ways, array.replacement);
+        let sets = |array: &&Array| Sets::new(array.sets, array.ways);
         let route = |page: Bytes, side: Side| {
             arrays.iter().enumerate().find_map(|(number, array)| {
                 let held = array.holds.iter().find(|held| held.page == page)?;

@@ -1,6 +1,5 @@
-//! TLBs: arrays of entries under any replacement policy, asked level by level.
+//! TLBs: arrays of entries under LRU replacement, asked level by level.
 
-pub(crate) mod backing;
 pub(crate) mod front;
 #[cfg(test)]
 mod front_tests;

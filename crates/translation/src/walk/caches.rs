@@ -2,26 +2,19 @@
 
 use crate::access::ADDRESS_BITS;
 use crate::random::{golden, mixed};
-use crate::tlb::sets::{Replacement, Sets};
+use crate::tlb::sets::Sets;
 
-/// One cache, of 64-byte lines.
+/// One cache, of 64-byte lines, under LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// Sets: a power of two is indexed by the line's low bits, others by a hash, as sliced caches are.
     pub sets: u32,
     pub ways: u32,
-    /// Which line of a full set goes.
-    pub replacement: Replacement,
 }
 
 impl Cache {
-    pub fn lru(sets: u32, ways: u32) -> Self {
-        let replacement = Replacement::Lru;
-        Self {
-            sets,
-            ways,
-            replacement,
-        }
+    pub const fn new(sets: u32, ways: u32) -> Self {
+        Self { sets, ways }
     }
 
     pub fn lines(&self) -> u64 {
@@ -60,19 +53,14 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Empty caches, at most three of them; the first one is asked first.
-    pub(crate) fn new(caches: &[Cache], shared: Shared) -> Self {
-        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways, cache.replacement));
+    /// Empty caches, at most three of them; the first one is asked first. Lines may be fetched into the second one ahead of a stream.
+    pub(crate) fn new(caches: &[Cache], shared: Shared, fetches_ahead: bool) -> Self {
+        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways));
         Self {
             levels: caches.iter().take(PLACES - 1).map(level).collect(),
             shared,
-            streams: None,
+            streams: fetches_ahead.then(Streams::default),
         }
-    }
-
-    /// From now on lines are fetched into the second cache ahead of a stream.
-    pub(crate) fn fetch_ahead(&mut self) {
-        self.streams = Some(Streams::default());
     }
 
     /// Loads the sets of the third cache that some bytes will be looked for in: all at once, where one after the other would
@@ -204,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found_where_it_still_fits() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::new(64, 8), Cache::new(1536, 12)], Shared::InOrder, false);
         assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
         assert_eq!(found(&mut caches, [4096, 4097, 4159]), [3, 0, 0, 0]);
         // 32 KiB and more push it out of the first level, not out of the second.
@@ -217,7 +205,7 @@ mod tests {
 
     #[test]
     fn lines_that_follow_each_other_in_a_page_come_from_the_second_cache_but_for_the_first() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
+        let new = |ahead| Caches::new(&[Cache::new(64, 8), Cache::new(1536, 12)], Shared::InOrder, ahead);
         let mut fetched = 0;
         let mut read = |caches: &mut Caches, bytes: &[u64]| {
             let mut places = [0; PLACES];
@@ -228,8 +216,8 @@ mod tests {
             places
         };
         let page = |page: u64| (0..64).map(|line| (page << 12) + line * 64).collect::<Vec<_>>();
-        assert_eq!(read(&mut caches, &page(1)), [0, 0, 0, 64], "as asked for");
-        caches.fetch_ahead();
+        assert_eq!(read(&mut new(false), &page(1)), [0, 0, 0, 64], "as asked for");
+        let mut caches = new(true);
         assert_eq!(read(&mut caches, &page(2)), [0, 63, 0, 1]);
         let backwards: Vec<u64> = page(3).into_iter().rev().collect();
         assert_eq!(read(&mut caches, &backwards), [0, 63, 0, 1]);
@@ -247,7 +235,7 @@ mod tests {
 
     #[test]
     fn data_and_entries_share_lines() {
-        let mut caches = Caches::new(&[Cache::lru(64, 8)], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::new(64, 8)], Shared::InOrder, false);
         assert_eq!((caches.data(64), caches.entry(64)), ((PLACES - 1, false), 0));
         assert_eq!((caches.data(65), caches.entry(128)), ((0, false), PLACES - 1));
     }

@@ -2,8 +2,8 @@
 
 use model::Bytes;
 
-use crate::tlb::backing::shift;
-use crate::tlb::sets::{Replacement, Sets};
+use crate::setting::shift;
+use crate::tlb::sets::Sets;
 use crate::walk::radix::{HOST, Radix, Walk, leaf};
 use crate::walk::scatter::Given;
 use crate::walk::spec::WalkerSpec;
@@ -27,7 +27,7 @@ impl Nested {
             table: Radix::new(spec.host_levels, spec.caches),
             bits,
             leaf: leaf(bits),
-            tlb: Sets::new(1, spec.nested_tlb, Replacement::Lru),
+            tlb: Sets::new(1, spec.nested_tlb),
             frames: spec.scatter.map(Given::new),
         }
     }

@@ -1,6 +1,6 @@
 //! One radix page table with its page-walk caches: which levels a walk reads.
 
-use crate::tlb::sets::{Replacement, Sets};
+use crate::tlb::sets::Sets;
 
 /// Address bits of one level's index.
 const INDEX: u32 = 9;
@@ -20,11 +20,6 @@ pub(crate) const NEXT: u64 = (1 << 45) + 64 * 1021;
 /// lead to page directories (PDPTE), `[2]` PML4E, `[3]` PML5E.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct WalkCaches(pub [u32; 4]);
-
-impl WalkCaches {
-    /// None at all.
-    pub const NONE: Self = Self([0; 4]);
-}
 
 /// A walk: for which address, and the level of the entry that maps its page: 1 for base pages. A page larger than the whole table has
 /// no entry.
@@ -71,7 +66,7 @@ impl Radix {
     /// A table with 4 or 5 levels.
     pub(crate) fn new(levels: u8, WalkCaches(entries): WalkCaches) -> Self {
         let caches = (1..levels).zip(entries).filter(|&(_, entries)| entries > 0);
-        let cache = |(level, entries)| (level, Sets::new(1, entries, Replacement::Lru));
+        let cache = |(level, entries)| (level, Sets::new(1, entries));
         Self {
             levels,
             caches: caches.map(cache).collect(),

@@ -20,4 +20,6 @@ pub struct WalkerSpec {
     pub data_caches: Vec<Cache>,
     /// How the third cache is filled.
     pub shared: Shared,
+    /// Are data lines fetched ahead of streams, into the second cache?
+    pub fetches_ahead: bool,
 }

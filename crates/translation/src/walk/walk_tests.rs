@@ -3,10 +3,9 @@
 use model::Bytes;
 use proptest::prelude::*;
 
+use crate::setting::Setting;
 use crate::tlb::given::{Given, Step};
-use crate::{
-    Array, Backing, Cache, Counts, Engine, Event, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkerSpec,
-};
+use crate::{Array, Cache, Counts, Engine, Event, Mode, PLACES, Scatter, Shared, WalkCaches, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// A page that covers every address there is.
@@ -16,22 +15,18 @@ fn spec() -> WalkerSpec {
     WalkerSpec {
         levels: 4,
         host_levels: 4,
-        caches: WalkCaches::NONE,
+        caches: WalkCaches::default(),
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),
         shared: Shared::InOrder,
+        fetches_ahead: false,
     }
 }
 
 /// Everything that is counted where every access is walked, or those that a small TLB misses.
-fn counted(arrays: &[Array], backing: Backing, mode: Mode, walker: &WalkerSpec, steps: &[Step]) -> Counts {
-    let setup = Setup {
-        arrays: arrays.to_vec(),
-        backing,
-        mode,
-    };
-    Engine::new(setup, std::slice::from_ref(walker)).run_pattern(&mut Given(steps), 0, u64::MAX)
+fn counted(arrays: &[Array], setting: Setting, walker: &WalkerSpec, steps: &[Step]) -> Counts {
+    Engine::new(arrays, setting, std::slice::from_ref(walker)).run_pattern(&mut Given(steps), 0, u64::MAX)
 }
 
 #[test]
@@ -54,8 +49,7 @@ fn a_cold_walk_in_two_dimensions_reads_what_gandhi_and_others_count() {
         };
         let counts = counted(
             &[],
-            Backing::nested(guest, host),
-            Mode::Nested,
+            Setting::new(Mode::Nested, guest, host),
             &walker,
             &[Ok(0x7f12_3456_7000)],
         );
@@ -68,8 +62,7 @@ fn a_cold_walk_in_two_dimensions_reads_what_gandhi_and_others_count() {
     for (page, references) in [(base, 4), (large, 3), (huge, 2)] {
         let counts = counted(
             &[],
-            Backing::native(page),
-            Mode::Native,
+            Setting::new(Mode::Native, page, page),
             &spec(),
             &[Ok(0x7f12_3456_7000)],
         );
@@ -85,7 +78,7 @@ fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order
     let ordered = WalkerSpec {
         caches: WalkCaches([32, 8, 4, 2]),
         nested_tlb: 64,
-        data_caches: vec![Cache::lru(4096, 16)],
+        data_caches: vec![Cache::new(4096, 16)],
         ..spec()
     };
     let scattered = WalkerSpec {
@@ -93,11 +86,11 @@ fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order
         ..ordered.clone()
     };
     let steps: Vec<_> = (0..PAGES).map(|page| Ok(page << 12)).collect();
-    let lines = |walker: &WalkerSpec, backing, mode| {
-        let counts = counted(&[], backing, mode, walker, &steps).walkers[0];
+    let lines = |walker: &WalkerSpec, setting| {
+        let counts = counted(&[], setting, walker, &steps).walkers[0];
         counts.table_lines[PLACES - 1]
     };
-    let nested = |walker, guest, host| lines(walker, Backing::nested(guest, host), Mode::Nested);
+    let nested = |walker, guest, host| lines(walker, Setting::new(Mode::Nested, guest, host));
     let (in_order, apart) = (nested(&ordered, base, base), nested(&scattered, base, base));
     assert!(
         (PAGES / 8..PAGES / 8 + 600).contains(&(in_order - PAGES / 8)),
@@ -107,12 +100,8 @@ fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order
     // A larger page is in one piece, and without a host no table depends on frames.
     assert_eq!(nested(&ordered, large, base), nested(&scattered, large, base));
     for mode in [Mode::Native, Mode::Shadow] {
-        let backing = Backing::nested(base, base);
-        assert_eq!(
-            lines(&ordered, backing, mode),
-            lines(&scattered, backing, mode),
-            "{mode:?}"
-        );
+        let setting = Setting::new(mode, base, base);
+        assert_eq!(lines(&ordered, setting), lines(&scattered, setting), "{mode:?}");
     }
 }
 
@@ -123,8 +112,13 @@ fn a_shadow_walk_is_as_long_as_a_native_one_of_the_smaller_page() {
         .collect();
     for (guest, host) in [(1, 0), (0, 1), (1, 1)] {
         let (guest, host) = (SIZES[guest], SIZES[host]);
-        let shadow = counted(&[], Backing::nested(guest, host), Mode::Shadow, &spec(), &steps);
-        let native = counted(&[], Backing::native(guest.min(host)), Mode::Native, &spec(), &steps);
+        let shadow = counted(&[], Setting::new(Mode::Shadow, guest, host), &spec(), &steps);
+        let native = counted(
+            &[],
+            Setting::new(Mode::Native, guest.min(host), guest.min(host)),
+            &spec(),
+            &steps,
+        );
         assert_eq!(shadow.walkers, native.walkers);
     }
 }
@@ -143,15 +137,8 @@ fn what_leaves_a_guest_under_shadow_paging_is_counted() {
         Ok(page(1)),
         Ok(page(2)),
     ];
-    let arrays = [Array::new(1, SIZES[0], 16, 4)];
-    let shadow = counted(
-        &arrays,
-        Backing::nested(SIZES[0], SIZES[0]),
-        Mode::Shadow,
-        &spec(),
-        &steps,
-    )
-    .exits;
+    let arrays = [Array::new(1, &[SIZES[0]], 16, 4)];
+    let shadow = counted(&arrays, Setting::new(Mode::Shadow, SIZES[0], SIZES[0]), &spec(), &steps).exits;
     assert_eq!(
         (
             shadow.hidden_faults,
@@ -162,13 +149,7 @@ fn what_leaves_a_guest_under_shadow_paging_is_counted() {
         (3, 1, 1, 1)
     );
     assert_eq!(shadow.total(), 6);
-    let nested = counted(
-        &arrays,
-        Backing::nested(SIZES[0], SIZES[0]),
-        Mode::Nested,
-        &spec(),
-        &steps,
-    );
+    let nested = counted(&arrays, Setting::new(Mode::Nested, SIZES[0], SIZES[0]), &spec(), &steps);
     assert_eq!((nested.exits.total(), nested.walkers[0].walks), (0, 5));
 }
 
@@ -183,11 +164,11 @@ fn small_blocks_and_large_ones_count_alike() {
         .collect();
     let walker = WalkerSpec {
         caches: WalkCaches([4, 2, 2, 0]),
-        data_caches: vec![Cache::lru(8, 4)],
+        data_caches: vec![Cache::new(8, 4)],
         ..spec()
     };
-    let arrays = [Array::new(1, SIZES[0], 4, 4), Array::new(2, SIZES[0], 16, 8)];
-    let run = |steps: &[Step]| counted(&arrays, Backing::native(SIZES[0]), Mode::Native, &walker, steps);
+    let arrays = [Array::new(1, &[SIZES[0]], 4, 4), Array::new(2, &[SIZES[0]], 16, 8)];
+    let run = |steps: &[Step]| counted(&arrays, Setting::new(Mode::Native, SIZES[0], SIZES[0]), &walker, steps);
     assert_eq!(run(&steps), run(&apart));
 }
 
@@ -244,7 +225,7 @@ proptest! {
     ) {
         let steps: Vec<_> = addresses.iter().map(|&address| Ok(address)).collect();
         let walker = WalkerSpec { levels, caches: WalkCaches(caches), ..spec() };
-        let fast = counted(&[], Backing::native(SIZES[page]), Mode::Native, &walker, &steps);
+        let fast = counted(&[], Setting::new(Mode::Native, SIZES[page], SIZES[page]), &walker, &steps);
         prop_assert_eq!(fast.walkers[0].references(), slow_references(&addresses, SIZES[page], levels.into(), caches));
     }
 
@@ -258,12 +239,12 @@ proptest! {
             caches: WalkCaches(caches),
             nested_tlb: tlb,
             scatter: None,
-            data_caches: vec![Cache::lru(4, 4), Cache::lru(24, 12)],
+            data_caches: vec![Cache::new(4, 4), Cache::new(24, 12)],
                 ..spec()
         };
-        let arrays = [Array::shared(1, &SIZES, 4, 4)];
-        let nested = counted(&arrays, Backing::nested(SIZES[page], ALL), Mode::Nested, &walker, &steps);
-        let native = counted(&arrays, Backing::native(SIZES[page]), Mode::Native, &walker, &steps);
+        let arrays = [Array::new(1, &SIZES, 4, 4)];
+        let nested = counted(&arrays, Setting::new(Mode::Nested, SIZES[page], ALL), &walker, &steps);
+        let native = counted(&arrays, Setting::new(Mode::Native, SIZES[page], SIZES[page]), &walker, &steps);
         prop_assert_eq!(nested, native);
     }
 
@@ -272,16 +253,16 @@ proptest! {
         addresses in addresses(), guest in 0..3_usize, host in 0..3_usize, caches in walk_caches(), tlb in 0_u32..64,
     ) {
         let steps: Vec<_> = addresses.iter().map(|&address| Ok(address)).collect();
-        let backing = Backing::nested(SIZES[guest], SIZES[host]);
-        let without = counted(&[], backing, Mode::Nested, &spec(), &steps).walkers[0];
+        let setting = Setting::new(Mode::Nested, SIZES[guest], SIZES[host]);
+        let without = counted(&[], setting, &spec(), &steps).walkers[0];
         let walker = WalkerSpec {
             caches: WalkCaches(caches),
             nested_tlb: tlb,
             scatter: None,
-            data_caches: vec![Cache::lru(16, 8)],
+            data_caches: vec![Cache::new(16, 8)],
             ..spec()
         };
-        let with = counted(&[], backing, Mode::Nested, &walker, &steps).walkers[0];
+        let with = counted(&[], setting, &walker, &steps).walkers[0];
         let (g, h) = (4 - guest as u64, 4 - host as u64);
         prop_assert_eq!(without.references(), addresses.len() as u64 * ((g + 1) * (h + 1) - 1));
         prop_assert!(with.references() <= without.references());

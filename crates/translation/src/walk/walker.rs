@@ -1,7 +1,7 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
 use crate::access::Access;
-use crate::tlb::backing::{Backing, ByRange, shift};
+use crate::setting::{ByRange, Mode, Setting, shift};
 use crate::walk::caches::{Caches, PLACES};
 use crate::walk::nested::Nested;
 use crate::walk::radix::{Radix, TABLES, Walk, leaf};
@@ -60,22 +60,19 @@ pub(crate) struct Walker {
 }
 
 impl Walker {
-    /// One with empty caches; `is_nested` walks two dimensions, where there is a host.
-    pub(crate) fn new(spec: &WalkerSpec, backing: Backing, is_nested: bool) -> Self {
-        let host = backing.host.filter(|_| is_nested);
-        let page = |backing: Backing| if is_nested { backing.guest } else { backing.entry() };
+    /// One with empty caches.
+    pub(crate) fn new(spec: &WalkerSpec, setting: Setting) -> Self {
+        let is_nested = setting.mode == Mode::Nested;
+        let host = setting.host_page.filter(|_| is_nested);
+        let page = |setting: Setting| if is_nested { setting.guest_page } else { setting.entry() };
         Self {
             guest: Radix::new(spec.levels, spec.caches),
-            leaf: backing.by_range(|backing| leaf(shift(page(backing)))),
+            leaf: setting.by_range(|setting| leaf(shift(page(setting)))),
             host: host.map(|page| Nested::new(spec, page)),
-            caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
+            caches: (!spec.data_caches.is_empty())
+                .then(|| Caches::new(&spec.data_caches, spec.shared, spec.fetches_ahead)),
             counts: WalkCounts::default(),
         }
-    }
-
-    /// Data lines are fetched ahead of streams.
-    pub(crate) fn fetch_ahead(&mut self) {
-        self.caches.iter_mut().for_each(Caches::fetch_ahead);
     }
 
     /// Reads data, and walks before it for the accesses at some places, all in the order of the accesses.

@@ -5,10 +5,11 @@ use model::latency::Frames;
 use proptest::prelude::*;
 
 use crate::random::mixed;
+use crate::setting::Setting;
 use crate::tlb::given::{Given, Step};
-use crate::tlb::reference::{backings, guest_page};
+use crate::tlb::reference::{guest_page, settings};
 use crate::walk::radix::{HOST, NEXT, TABLES};
-use crate::{Backing, Cache, Engine, Event, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec};
+use crate::{Cache, Engine, Event, Mode, PLACES, Scatter, Shared, WalkCaches, WalkCounts, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
@@ -47,10 +48,13 @@ impl<'a> Slow<'a> {
         }
     }
 
-    fn access(&mut self, address: u64, backing: Backing) {
+    fn access(&mut self, address: u64, setting: Setting) {
         self.counts.walks += 1;
-        let host = backing.host.filter(|_| self.nested).map(|host| host.0.trailing_zeros());
-        let page = match (guest_page(backing, address), backing.host) {
+        let host = setting
+            .host_page
+            .filter(|_| self.nested)
+            .map(|host| host.0.trailing_zeros());
+        let page = match (guest_page(setting, address), setting.host_page) {
             (guest, Some(below)) if host.is_none() => guest.min(below),
             (guest, _) => guest,
         };
@@ -170,7 +174,7 @@ fn scatter() -> impl Strategy<Value = Scatter> {
 fn spec() -> impl Strategy<Value = WalkerSpec> {
     let cache = || {
         let sets = prop_oneof![Just(1_u32), Just(4), Just(16), Just(12)];
-        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache::lru(sets, ways))
+        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache::new(sets, ways))
     };
     let levels = 4_u8..=5;
     let tlb = prop_oneof![Just(0_u32), 1..12_u32, 30..140_u32];
@@ -191,6 +195,7 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
                 caches,
                 nested_tlb,
                 shared: if is_hashed { Shared::Hashed } else { Shared::InOrder },
+                fetches_ahead: false,
                 data_caches,
             },
         )
@@ -201,20 +206,16 @@ proptest! {
 
     #[test]
     fn every_walk_reads_what_a_slow_walker_reads_and_finds_it_in_the_same_cache(
-        steps in steps(), spec in spec(), backing in backings(SIZES), mode in 0..3_usize,
+        steps in steps(), spec in spec(), setting in settings(SIZES), mode in 0..3_usize,
     ) {
         let mode = [Mode::Native, Mode::Nested, Mode::Shadow][mode];
-        let setup = Setup {
-            arrays: Vec::new(),
-            backing,
-            mode,
-        };
-        let mut engine = Engine::new(setup, std::slice::from_ref(&spec));
+        let setting = Setting { mode, ..setting };
+        let mut engine = Engine::new(&[], setting, std::slice::from_ref(&spec));
         engine.run(&mut Given(&steps), u64::MAX).expect("few regions");
         let mut slow = Slow::new(&spec, mode == Mode::Nested);
         for step in &steps {
             match step {
-                Ok(address) => slow.access(*address, backing),
+                Ok(address) => slow.access(*address, setting),
                 Err(_) => slow.guest = Default::default(),
             }
         }

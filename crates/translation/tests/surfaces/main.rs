@@ -18,8 +18,8 @@ use order::Elements;
 pub(crate) use order::Order;
 use rank::correlation;
 use translation::machine::{Machine, MachineError};
-use translation::study::{Choice, MIDDLE, Weights, on_all_cpus, walkers};
-use translation::{Backing, Cache, Counts, Engine, Mode, Setup, Shared, WalkerSpec};
+use translation::study::{Choice, MIDDLE, Setting, Weights, on_all_cpus, walkers};
+use translation::{Cache, Counts, Engine, Mode, Shared, WalkerSpec};
 
 /// The measured surfaces of one CPU.
 #[derive(Clone, Debug)]
@@ -233,11 +233,7 @@ const LEAST: u64 = 1 << 16;
 impl Point {
     /// What is counted in the steady state of that order.
     fn count(&self, machine: &Machine, walker: &WalkerSpec) -> Counts {
-        let setup = Setup {
-            arrays: machine.arrays.clone(),
-            backing: Backing::native(Bytes::kib(4)),
-            mode: Mode::Native,
-        };
+        let setting = Setting::new(Mode::Native, Bytes::kib(4), Bytes::kib(4));
         let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
         let mut elements = Elements::new(self.order, self.working_set, self.apart);
         // All that caches can hold, each line as often as it has elements.
@@ -246,7 +242,8 @@ impl Point {
         // Whole windows, whose first accesses differ from their last ones.
         let window = elements.in_window();
         let counted = LEAST.div_ceil(window) * window;
-        Engine::new(setup, std::slice::from_ref(walker)).run_pattern(&mut elements, enough.min(laps), counted)
+        let engine = Engine::new(&machine.arrays, setting, std::slice::from_ref(walker));
+        engine.run_pattern(&mut elements, enough.min(laps), counted)
     }
 }
 

@@ -142,7 +142,7 @@ fn of_pattern(
     pattern: Pattern,
     vcpus: Option<u16>,
 ) -> anyhow::Result<Simulation> {
-    machine.surroundings.vcpus = vcpus.or(machine.surroundings.vcpus);
+    machine.vcpus = vcpus.unwrap_or(machine.vcpus);
     let (settings, baseline) = settings_and_baseline(args, &machine)?;
     let accesses = args.accesses.unwrap_or(ACCESSES);
     let study = Study {
@@ -177,7 +177,7 @@ fn of_trace(session: &Session<'_>, args: &Translation, machine: Machine, path: &
     };
     let mut opened = Opened::open(path, args.trace_format, args.fetches)?;
     let replayed = opened.run(session, &asked)?;
-    let name = format!("{} ({})", path.display(), opened.trace.format().name());
+    let name = format!("{} ({})", path.display(), opened.trace.format.name());
     Ok(asked.simulation(name, &replayed)?)
 }
 

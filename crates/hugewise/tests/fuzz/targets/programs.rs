@@ -29,7 +29,6 @@ pub(crate) fn server(bytes: &[u8]) {
     let _ = ::programs::size::postgres::Postgres::parse("fuzz", &text);
     let options = ::programs::config::mysql::Options::parse("fuzz", &text);
     let _ = ::programs::size::mysql::Innodb::of(options.settings.pairs());
-    let _ = translation::cpus::parse(bytes, "fuzz");
 }
 
 /// What a program prints: a number, or where it was looked for.

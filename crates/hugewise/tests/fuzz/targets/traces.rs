@@ -38,7 +38,7 @@ pub(crate) fn trace(bytes: &[u8]) {
             history: Vec::new(),
             curve: false,
         };
-        asked.lay_pages(trace.head());
+        asked.lay_pages(trace.head.as_ref());
         let _ = replay(&asked, &mut trace, &|_| {});
     }
 }

@@ -27,7 +27,7 @@ const LEAST_BLOCKS: usize = 8;
 pub(super) struct Live<'a> {
     spec: &'a Spec,
     stop: &'a dyn Fn() -> bool,
-    pinned: Pinned,
+    pub(super) pinned: Pinned,
     begun: Instant,
     targets: Vec<Target>,
     proofs: &'a mut [(Backed, Option<String>)],
@@ -60,10 +60,6 @@ impl<'a> Live<'a> {
             host_lines,
             targets,
         })
-    }
-
-    pub(super) fn cpu(&self) -> u32 {
-        self.pinned.cpu()
     }
 
     fn walks(&self, bytes: Bytes) -> [Duration; 2] {

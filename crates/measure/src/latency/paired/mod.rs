@@ -20,7 +20,7 @@ use crate::{Error, distinct};
 /// A comparison of the kinds of a spec with the first of them at its sizes, in stretches with other work between them: contention comes
 /// and goes for seconds to minutes, and what is spread over a minute has seen more of it.
 pub struct Paired {
-    spec: Spec,
+    pub spec: Spec,
     plan: Plan,
     draws: Draws,
     /// What backed each point in the last draw, and why it has no time.
@@ -43,10 +43,11 @@ impl Paired {
             ..spec.clone()
         };
         if spec.kinds.len() < 2 || spec.sizes.is_empty() {
-            return Err(Error::Nothing("give base pages, a larger kind and a size"));
+            return Err(Error::Spec("give base pages, a larger kind and a size".to_owned()));
         }
-        if super::plan::shifts(&spec)?.len() > 1 {
-            return Err(Error::Nothing("memory does not suffice for all page kinds at once"));
+        if super::plan::shifts(&spec).len() > 1 {
+            let why = "memory does not suffice for all page kinds at once";
+            return Err(Error::Spec(why.to_owned()));
         }
         let nothing = |&asked| {
             let (got, proof) = (Backing::new(), "never mapped".to_owned());
@@ -70,10 +71,6 @@ impl Paired {
         })
     }
 
-    pub fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
     /// Was no memory taken yet?
     pub fn is_new(&self) -> bool {
         self.draws.len() == 0
@@ -86,7 +83,7 @@ impl Paired {
     /// [`Error`]; everything is released in each case.
     pub fn go_on(&mut self, time: Duration, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let mut bench = Live::new(&self.spec, &mut self.proofs, &mut self.host_lines, stop)?;
-        self.cpu = bench.cpu();
+        self.cpu = bench.pinned.cpu;
         let mut each = |draws: &Draws, left: Duration| {
             let done = 1.0 - left.as_secs_f64() / time.as_secs_f64().max(1e-9);
             progress.step(done, left, &format!("page kinds compared, draw {}", draws.len() + 1));

@@ -13,7 +13,6 @@ use chase::clock::CoreClock;
 use host::snapshot::Mmu;
 use host::{Snapshot, processes};
 use measure::tlb::backing;
-use measure::tlb::live::Pages;
 use measure::tlb::sampled::Sampled;
 use model::tlb::{HostBacking, Verdict};
 use model::{Backing, Bytes, PageKind, Reading};
@@ -86,8 +85,14 @@ impl Machine {
 fn native() -> HostBacking {
     const SAMPLED: u64 = 16;
     let clock = CoreClock::new();
-    let (large, small) = (Pages::of(PageKind::Thp), Pages::of(PageKind::Base));
-    match Sampled::new(large, small, SAMPLED, entries::LINES_EACH.into(), &clock, Bytes::gib(4)) {
+    match Sampled::new(
+        PageKind::Thp,
+        PageKind::Base,
+        SAMPLED,
+        entries::LINES_EACH.into(),
+        &clock,
+        Bytes::gib(4),
+    ) {
         Ok(mut sampled) => verdict::by_entries(backing::sample(
             &mut sampled,
             entries::LINES_EACH,
@@ -114,7 +119,7 @@ fn leaves(visits: &mut Visits<'_>, course: &Course) -> Result<Option<Leaves>, vm
 
 /// What backs the arena, if it is the kind that was asked for.
 fn prove(kind: PageKind, arena: &Arena) -> Result<Backing, Box<dyn Error>> {
-    match processes::own_range(arena.address(), arena.len()) {
+    match processes::own_range(arena.address(), arena.size()) {
         Reading::Unread(why) => Err(format!("the backing could not be proved: {why}").into()),
         Reading::Known(proof) if proof.backing.share(kind).is_some_and(|share| share >= verdict::ALL) => {
             Ok(proof.backing)
