@@ -31,7 +31,7 @@ fn a_program_is_stepped_in_windows_and_ends_as_it_would() {
     assert!(captured.refused.is_none(), "{:?}", captured.refused);
     assert!(captured.has_ended && !captured.has_threads);
     let own = vec![1_u8; 1 << 16];
-    let own = host::processes::own_frames(own.as_ptr() as usize, own.len());
+    let own = host::processes::frames_of(std::process::id(), own.as_ptr() as u64, own.len() as u64);
     assert_eq!(
         captured.frames.is_some(),
         own.known().is_some(),

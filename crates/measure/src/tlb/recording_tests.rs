@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::tlb::simulated_tlb::Array;
-use model::tlb::Ways;
+use model::tlb::{Entries, Ways};
 use proptest::prelude::*;
 
 use super::{Layout, Probe, Recorded, Sweep, line, read_line, record};
@@ -64,7 +64,7 @@ fn what_is_recorded_is_found_again_by_its_replay() {
     let text = record(Simulated::new(&arrays, 30.0, QUIET, 1).small(600));
     let found = Recorded::parse(&text).expect("reads back").replay();
     let told: Vec<_> = found.iter().map(|level| (level.entries, level.ways)).collect();
-    assert_eq!(told, [(Some(64.into()), Some(Ways::Count(4)))]);
+    assert_eq!(told, [(Some(Entries::exactly(64)), Some(Ways::Count(4)))]);
 }
 
 proptest! {

@@ -3,8 +3,8 @@
 use model::Bytes;
 
 use super::{Setting, Simulation, Study, StudyError, Unknown, curves, possible, run};
-use crate::engine::BLOCK;
 use crate::Mode;
+use crate::engine::BLOCK;
 use crate::machine::Machine;
 use crate::patterns::Pattern;
 

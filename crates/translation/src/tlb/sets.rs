@@ -37,7 +37,9 @@ impl<T: Copy + Default + PartialEq> Sets<T> {
         if tags.first() == Some(&tag) {
             return true;
         }
-        let Some(last) = tags.len().checked_sub(1) else { return false };
+        let Some(last) = tags.len().checked_sub(1) else {
+            return false;
+        };
         let held = find(tags, tag);
         tags.copy_within(..held.unwrap_or(last), 1);
         tags[0] = tag;
