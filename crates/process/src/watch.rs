@@ -86,7 +86,7 @@ pub struct Seen {
     pub backing: Result<Backing, Unread>,
     /// Code from files by page kind, at the same look.
     pub text: Backing,
-    /// The most memory at any reading.
+    /// The most memory at any reading, of which segments that several mappings show count once.
     pub peak: Bytes,
     /// Moves between CPUs; `None` where the kernel does not report them.
     pub migrations: Option<u64>,
@@ -194,6 +194,12 @@ impl Watch {
         }
     }
 
+    /// The kernel's accounts have a page for each mapping that shows it (ZGC maps its heap three times); the look tells how much of them that is.
+    fn once(&self, accounted: u64) -> Bytes {
+        let again = self.seen.again.0.min(self.seen_memory) as f64 / self.seen_memory.max(1) as f64;
+        Bytes((accounted as f64 * (1.0 - again)) as u64)
+    }
+
     /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts in this
     /// process's memory, which counts into that number, so that only more than this process's own peak means something.
     pub fn finish(&self, max_rss: u64) -> Seen {
@@ -212,7 +218,7 @@ impl Watch {
         Seen {
             backing,
             text: self.seen.text.clone(),
-            peak: Bytes(peak),
+            peak: self.once(peak),
             migrations: self.migrations,
             looks: self.looks,
         }
@@ -244,6 +250,8 @@ pub struct Walk {
     pub own: Backing,
     /// Code from files.
     pub text: Backing,
+    /// Shared memory in further mappings of it.
+    again: Bytes,
     /// Those whose memory is gone, as it is before they are.
     gone: Vec<u32>,
     /// Why that is not all.
@@ -272,12 +280,16 @@ pub fn walk(source: &Source, pids: impl IntoIterator<Item = u32>, size: Option<B
             Err(why) => why_not = Some(why),
         }
     }
-    let mut own = Coverage::of(&areas).own();
+    let coverage = Coverage::of(&areas);
+    let shared = areas.iter().filter(|area| Sort::of(*area) == Sort::Shared);
+    let shown: u64 = shared.map(|area| area.backing().total().0).sum();
+    let mut own = coverage.own();
     tell(&mut own, size, of_size);
     let is_code = |area: &&Area| Sort::of(*area) == Sort::File && area.perms.contains('x');
     Walk {
         own,
         text: Coverage::of(areas.iter().filter(is_code)).file,
+        again: Bytes(shown.saturating_sub(coverage.shared.total().0)),
         took: cpu_time().saturating_sub(began),
         areas,
         gone,
