@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 
 use super::cgroup::Folder;
-use super::handles::{Handles, by_number, signal_group};
+use super::handles::{by_number, signal_group};
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
@@ -45,7 +45,7 @@ pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<(
         if Instant::now() >= until {
             return Err(not_stopped(*first));
         }
-        Handles::of(running).signal(Signal::STOP);
+        running.iter().for_each(|&pid| signal(pid, Signal::STOP));
         thread::sleep(POLL_PERIOD);
     }
 }
@@ -78,9 +78,17 @@ fn is_running(source: &Source, pid: u32) -> bool {
     states.into_iter().any(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
+/// A process whose parent is stopped is not reaped, so that its number still means it; fails only if it has ended.
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = by_number(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
 /// Children with groups of their own first, so that none waits for one that is stopped.
 fn signal_all(source: &Source, root: u32, what: Signal) {
-    Handles::below(source, root).signal(what);
+    let descendants = tree::of(source, root).pids.into_iter().skip(1);
+    descendants.for_each(|pid| signal(pid, what));
     if let Some(leader) = by_number(root) {
         signal_group(leader, what);
     }
