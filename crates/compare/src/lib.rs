@@ -111,6 +111,9 @@ pub enum Error {
         /// The end of what it wrote to standard error.
         said: String,
     },
+    /// The programs do not fit into memory at once.
+    #[error("{0}")]
+    Room(String),
     /// Slices of one process cannot be made or scored so.
     #[error("in place: {0}")]
     InPlace(String),

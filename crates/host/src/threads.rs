@@ -2,21 +2,38 @@
 
 use std::fmt::Write as _;
 
+use model::{Cause, Reading, Unread};
+
 use crate::Source;
 
 /// Where a capture keeps it: a line `looked SECONDS`, then for each thread `PID TID SHARE RUNNABLE CPU`, where `-` is not known.
 pub const THREADS: &str = "/hugewise/threads";
 const LOOKED: &str = "looked";
 
-/// Nanoseconds of a thread on a CPU and on run queues; `None` once it has ended, or without CONFIG_SCHED_INFO.
-pub fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
+/// Nanoseconds of a thread on a CPU and on run queues; absent once it has ended, or without CONFIG_SCHED_INFO.
+pub fn read_times(source: &Source, pid: u32, tid: u32) -> Reading<[u64; 2]> {
     // The first thread's is that of its process, which is found in half the steps.
-    let line = match tid == pid {
-        true => source.line(&format!("/proc/{pid}/schedstat")),
-        false => source.line(&format!("/proc/{pid}/task/{tid}/schedstat")),
+    let path = match tid == pid {
+        true => format!("/proc/{pid}/schedstat"),
+        false => format!("/proc/{pid}/task/{tid}/schedstat"),
     };
-    let mut numbers = line.known()?.split_whitespace().map(|number| number.parse().ok());
-    Some([numbers.next()??, numbers.next()??])
+    let numbers = |line: String| {
+        let mut numbers = line.split_whitespace().map_while(|number| number.parse().ok());
+        let both = numbers.next().zip(numbers.next()).map(|(used, waited)| [used, waited]);
+        both.ok_or_else(|| {
+            Unread::new(
+                Cause::Garbled,
+                path.as_str(),
+                "two numbers of nanoseconds were expected",
+            )
+        })
+    };
+    source.line(&path).into_result().and_then(numbers).into()
+}
+
+/// The same where only what is there counts.
+pub fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
+    read_times(source, pid, tid).into_result().ok()
 }
 
 /// Some looks at threads.

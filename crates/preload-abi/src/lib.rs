@@ -47,6 +47,8 @@ pub mod at {
     pub const KEPT: usize = COUNTS + 1;
     /// Changes of protection that failed because they cut through a hugetlb page in use.
     pub const REFUSED: usize = COUNTS + 2;
+    /// Programs that loaded the library, each once.
+    pub const LOADED: usize = COUNTS + 3;
     const SERVED: usize = COUNTS + 4;
     const FALLBACKS: usize = SERVED + 2 * Kind::ALL.len();
 
@@ -76,7 +78,7 @@ mod tests {
         for word in 0..at::RULES + 3 * super::MOST_RULES {
             take(word);
         }
-        for word in [at::DEMOTED, at::KEPT, at::REFUSED] {
+        for word in [at::DEMOTED, at::KEPT, at::REFUSED, at::LOADED] {
             take(word);
         }
         for kind in Kind::ALL {

@@ -38,6 +38,7 @@ fn start() {
     let found = named(environment).and_then(find);
     found.into_iter().flat_map(Orders::kinds).for_each(frames::track);
     if let Some(orders) = found {
+        orders.add(at::LOADED, 1);
         PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
     }
     quick::begin(found.map_or(usize::MAX, Orders::minimum));

@@ -155,8 +155,7 @@ impl Watch {
         let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
         let allowed =
             self.attention.beyond().as_secs_f64() + self.attention.share() * self.began.elapsed().as_secs_f64();
-        let growing =
-            memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.attention.expected());
+        let growing = memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.expected());
         let allowed = if growing {
             allowed * (1.0 - LEFT_WHILE_GROWING)
         } else {
@@ -172,7 +171,7 @@ impl Watch {
     /// Near its peak, a program's pages may still change their kind: the last look counts.
     fn may_look_again(&self, memory: u64) -> bool {
         let share = self.attention.share() * self.began.elapsed().as_secs_f64();
-        Self::is_near(memory, self.peak.max(self.attention.expected()))
+        Self::is_near(memory, self.peak.max(self.expected()))
             && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
     }
 
@@ -196,8 +195,17 @@ impl Watch {
 
     /// The kernel's accounts have a page for each mapping that shows it (ZGC maps its heap three times); the look tells how much of them that is.
     fn once(&self, accounted: u64) -> Bytes {
+        Bytes((accounted as f64 * self.share_once()) as u64)
+    }
+
+    fn share_once(&self) -> f64 {
         let again = self.seen.again.0.min(self.seen_memory) as f64 / self.seen_memory.max(1) as f64;
-        Bytes((accounted as f64 * (1.0 - again)) as u64)
+        1.0 - again
+    }
+
+    /// What the accounts are expected to come to.
+    fn expected(&self) -> u64 {
+        (self.attention.expected() as f64 / self.share_once().max(0.01)) as u64
     }
 
     /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts in this
@@ -218,7 +226,7 @@ impl Watch {
         Seen {
             backing,
             text: self.seen.text.clone(),
-            peak: self.once(peak),
+            peak: if near { self.once(peak) } else { Bytes(peak) },
             migrations: self.migrations,
             looks: self.looks,
         }
@@ -265,12 +273,13 @@ pub fn walk(source: &Source, pids: impl IntoIterator<Item = u32>, size: Option<B
     let began = cpu_time();
     let (mut areas, mut of_size, mut gone, mut why_not) = (Vec::new(), Bytes(0), Vec::new(), None);
     for pid in pids {
-        let found = counted(source, pid).into_result().and_then(|more| {
-            of_size.0 += size.map_or(Ok(0), |size| mthp_of(pid, &more, size).map(|bytes| bytes.0))?;
-            Ok(more)
-        });
-        match found {
+        match counted(source, pid).into_result() {
             Ok(more) => {
+                match size.map(|size| mthp_of(pid, &more, size)) {
+                    Some(Ok(bytes)) => of_size.0 += bytes.0,
+                    Some(Err(why)) => why_not = Some(why),
+                    None => {}
+                }
                 if !more.iter().any(|area| area.resident() > Some(Bytes(0))) {
                     gone.push(pid);
                 }

@@ -63,10 +63,10 @@ impl FromStr for Policy {
             "system" => Ok(Self::System),
             "thp-advised" => Ok(Self::ThpAdvised),
             "text" => Ok(Self::Text),
-            kind => kind
-                .parse()
+            kind => (kind.parse().ok())
+                .filter(|parsed: &PageKind| parsed.to_string() == kind)
                 .map(Self::Of)
-                .map_err(|_| ParsePolicyError(kind.to_owned())),
+                .ok_or_else(|| ParsePolicyError(kind.to_owned())),
         }
     }
 }

@@ -262,8 +262,8 @@ pub(crate) fn meaning(errno: i32) -> (String, &'static str) {
             "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE (THP_enabled is 0 in /proc/PID/status), memory that is shared or empty, or a file system without large folios",
         ),
         libc::ENOSYS => ("ENOSYS", "this kernel cannot do it: it takes Linux 6.1"),
-        libc::EPERM => (
-            "EPERM",
+        libc::EPERM | libc::EACCES => (
+            if errno == libc::EPERM { "EPERM" } else { "EACCES" },
             "it takes CAP_SYS_NICE and the right to trace the process (root has both)",
         ),
         _ => return (io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),

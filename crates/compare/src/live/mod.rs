@@ -126,6 +126,8 @@ impl Live<'_> {
             String::new()
         };
         let mut run = run(done, arm);
+        let backing = run.backing.known();
+        backing.map_or(Ok(()), |backing| self.must_be_base(arm, backing))?;
         run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }

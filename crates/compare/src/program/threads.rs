@@ -65,12 +65,13 @@ impl Threads {
             return Err(why);
         }
         let threads = tree::threads(source, family.pids).filter(|&(pid, task)| self.is_meant(source, pid, task));
-        // One that ended while it was looked at has none.
-        let time = |(pid, task)| {
-            let [used, _] = host::threads::times(source, pid, task)?;
-            Some((task, Duration::from_nanos(used)))
-        };
-        let times: BTreeMap<u32, Duration> = threads.filter_map(time).collect();
+        let mut times = BTreeMap::new();
+        for (pid, task) in threads {
+            // One that ended while it was looked at has none.
+            if let Some([used, _]) = host::threads::read_times(source, pid, task).if_present()? {
+                times.insert(task, Duration::from_nanos(used));
+            }
+        }
         match times.is_empty() {
             true => Err(self.nobody(root)),
             false => Ok(Times(times)),

@@ -69,5 +69,5 @@ fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
         "{programs} programs that are alive at once, of {each} each, need {needed} more than the first, and {available} can be had \
          (--design runs starts one at a time; or fewer arms, or a smaller program)"
     );
-    Err(Error::asked("--design slices", why))
+    Err(Error::Room(why))
 }

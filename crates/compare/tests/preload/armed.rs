@@ -31,7 +31,9 @@ fn file() -> PathBuf {
 pub(crate) fn run(command: &mut Command, layout: &str) -> (Output, Report) {
     let armed = armed(layout);
     let output = command.envs(armed.env.iter().cloned()).output().expect("it starts");
-    (output, armed.report().expect("counts"))
+    let report = armed.report().expect("counts");
+    assert!(report.loaded > 0, "the program ran without the library: {report:?}");
+    (output, report)
 }
 
 /// Bytes that were given this kind.

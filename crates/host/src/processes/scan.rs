@@ -64,14 +64,14 @@ struct Walk {
 }
 
 impl Walk {
-    /// Over so many bytes in all.
-    fn over(pid: u32, all: u64, limits: Limits) -> Result<Self, Unread> {
+    /// Over so many bytes in all, in a time that has begun.
+    fn over(pid: u32, all: u64, began: Instant, limits: Limits) -> Result<Self, Unread> {
         let path = format!("/proc/{pid}/pagemap");
         let pagemap = File::open(&path).map_err(|error| Unread::of_io(path.as_str(), &error))?;
         Ok(Self {
             path,
             pagemap,
-            began: Instant::now(),
+            began,
             most: limits.walk_max,
             done: 0,
             all,
@@ -107,12 +107,13 @@ impl Walk {
 
 /// Bytes that a process of this machine maps by large entries: PMD-mapped THP and hugetlb together.
 pub(super) fn huge_bytes(pid: u32, limits: Limits) -> Result<u64, Unread> {
+    let began = Instant::now();
     let mut ranges: Vec<Range<u64>> = Vec::new();
     each_own(pid, |mapping| {
         ranges.push(mapping.range.clone());
         Ok(())
     })?;
-    let large = large(pid, &ranges, limits)?;
+    let large = large_since(began, pid, &ranges, limits)?;
     Ok(large.iter().map(|range| range.end - range.start).sum())
 }
 
@@ -122,8 +123,12 @@ pub(super) fn huge_bytes(pid: u32, limits: Limits) -> Result<u64, Unread> {
 /// # Errors
 /// If the process cannot be looked at, or not within its time.
 pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Range<u64>>, Unread> {
+    large_since(Instant::now(), pid, ranges, limits)
+}
+
+fn large_since(began: Instant, pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Range<u64>>, Unread> {
     let all = ranges.iter().map(|range| range.end - range.start).sum();
-    let mut walk = Walk::over(pid, all, limits)?;
+    let mut walk = Walk::over(pid, all, began, limits)?;
     let mut large = Vec::new();
     for step in steps(ranges) {
         walk.step(step, Wanted::Huge, |region| large.push(region.range()))?;
@@ -137,12 +142,13 @@ pub(super) fn each_mapping(
     limits: Limits,
     mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
 ) -> Result<(), Unread> {
+    let began = Instant::now();
     let mut all = 0;
     each_own(pid, |mapping| {
         all += mapping.size().0;
         Ok(())
     })?;
-    let mut walk = Walk::over(pid, all, limits)?;
+    let mut walk = Walk::over(pid, all, began, limits)?;
     each_own(pid, |mapping| {
         let counts = walk.counts(&mapping.range)?;
         visit(&Mapping {

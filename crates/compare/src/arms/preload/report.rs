@@ -21,6 +21,8 @@ pub struct Report {
     pub kept: u64,
     /// Calls of `mprotect` that failed because they cut through a hugetlb page in use.
     pub refused: u64,
+    /// Programs that loaded the library. 0: none did.
+    pub loaded: u64,
 }
 
 /// How many, and how much in all.
@@ -50,6 +52,7 @@ impl Report {
             demoted: words[at::DEMOTED],
             kept: words[at::KEPT],
             refused: words[at::REFUSED],
+            loaded: words[at::LOADED],
         }
     }
 }
