@@ -214,7 +214,7 @@ fn raised<'n>(evidence: &Evidence, case: Case, needs: impl Iterator<Item = (&'n 
 pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
     // 0 is the default: root's group only.
-    if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {
+    if group == 0 || known(&evidence.config.accounts)?.group(group).is_some() {
         return Ok(Vec::new());
     }
     let is_member = |program: &Program| program.groups.known().is_some_and(|groups| groups.contains(&group));
