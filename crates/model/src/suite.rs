@@ -141,10 +141,17 @@ impl SuiteList {
     /// The packages of Debian that bring all that is missing, each once.
     pub fn packages(&self) -> Vec<&str> {
         let lacking = self.experiments.iter().flat_map(|listed| &listed.lacking);
-        let packages = lacking.filter_map(|lack| match lack {
-            Lack::Program { package, .. } => Some(package.as_str()),
-            Lack::Memory { .. } => None,
-        });
-        packages.collect::<BTreeSet<&str>>().into_iter().collect()
+        let packages: BTreeSet<&str> = lacking.filter_map(Lack::package).collect();
+        packages.into_iter().collect()
+    }
+}
+
+impl Lack {
+    /// The package of Debian that brings it.
+    pub fn package(&self) -> Option<&str> {
+        match self {
+            Self::Program { package, .. } => Some(package),
+            Self::Memory { .. } => None,
+        }
     }
 }
