@@ -104,10 +104,7 @@ impl Custom {
             self.command.iter().map(OsString::from).collect()
         };
         let ways = policy.map(|policy| self.ways((policy, asked), request, &command, program));
-        let mut ways = ways
-            .transpose()?
-            .unwrap_or_else(|| vec![Setup::of("as the machine is set")])
-            .into_iter();
+        let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
         let kind = self.kind.or(policy.and_then(Policy::kind));
         let size = policy.and_then(Policy::kind).filter(|kind| kind.mthp().is_some());
         Ok(Arm {
@@ -253,6 +250,13 @@ fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
 pub fn may_collapse() -> bool {
     let sets = rustix::thread::capabilities(None);
     sets.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
+}
+
+fn as_it_is() -> Setup {
+    Setup {
+        words: "as the machine is set".to_owned(),
+        ..Setup::default()
+    }
 }
 
 /// The arms of `--arms-file`.

@@ -149,14 +149,6 @@ pub fn setups(
 }
 
 impl Setup {
-    /// Nothing is done but what is added to it.
-    pub(super) fn of(words: impl Into<String>) -> Self {
-        Self {
-            words: words.into(),
-            ..Self::default()
-        }
-    }
-
     /// With a word on what this glibc does by chance, where that is in it.
     fn said_of_chance(self, glibc: Option<Glibc>) -> Self {
         let is_in_it = |(name, value): &(OsString, OsString)| {
@@ -208,8 +200,9 @@ pub(super) fn are_several(policy: Policy) -> bool {
 
 fn without_technique(policy: Policy) -> Option<Setup> {
     let switch = |words: &str, thp| Setup {
+        words: words.to_owned(),
         thp,
-        ..Setup::of(words)
+        ..Setup::default()
     };
     match policy {
         Policy::Of(Base) => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
@@ -224,8 +217,9 @@ fn without_technique(policy: Policy) -> Option<Setup> {
             Some(switch(words, ThpSwitch::ExceptAdvised))
         }
         Policy::Text => Some(Setup {
+            words: "code collapsed from outside (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Text),
-            ..Setup::of("code collapsed from outside (process_madvise MADV_COLLAPSE)")
+            ..Setup::default()
         }),
         Policy::Of(Thp | Hugetlb(_)) => None,
     }
@@ -299,22 +293,28 @@ fn with(technique: Technique, policy: Policy, program: &Program, given: Given<'_
             .map(|(name, _, value)| format!("{name}={value}"))
             .collect();
         return Some(Setup {
+            words: format!("{title} ({})", list.join(" ")),
             env: variables::set(&variables, given),
-            ..Setup::of(format!("{title} ({})", list.join(" ")))
+            ..Setup::default()
         });
     }
     match (technique, policy) {
-        (Technique::Switch, Policy::Of(Thp)) => Some(Setup::of(title)),
+        (Technique::Switch, Policy::Of(Thp)) => Some(Setup {
+            words: title.to_owned(),
+            ..Setup::default()
+        }),
         (Technique::Program, Policy::Of(Hugetlb(size))) if matches!(program.memory, Memory::Database(_)) => {
             Some(Setup {
+                words: title.to_owned(),
                 own: Some(Own::Pool(size)),
-                ..Setup::of(title)
+                ..Setup::default()
             })
         }
         (Technique::Preload, _) => in_front(policy, program, given),
         (Technique::Collapse, Policy::Of(Thp)) => Some(Setup {
+            words: format!("{title} (process_madvise MADV_COLLAPSE)"),
             collapse: Some(Collapse::Private),
-            ..Setup::of(format!("{title} (process_madvise MADV_COLLAPSE)"))
+            ..Setup::default()
         }),
         _ => None,
     }
@@ -330,13 +330,14 @@ fn in_front(policy: Policy, program: &Program, given: Given<'_>) -> Option<Setup
     let beside = (has_malloc && in_vain(Technique::Tunables, program).is_none())
         .then(|| with(Technique::Tunables, policy, program, given))
         .flatten();
-    let beside = beside.map(|beside| Setup {
-        words: format!("{library}, and for malloc {}", beside.words),
-        ..beside
-    });
     Some(Setup {
+        words: match &beside {
+            None => library,
+            Some(beside) => format!("{library}, and for malloc {}", beside.words),
+        },
+        env: beside.map_or_else(Vec::new, |beside| beside.env),
         preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
-        ..beside.unwrap_or_else(|| Setup::of(library))
+        ..Setup::default()
     })
 }
 

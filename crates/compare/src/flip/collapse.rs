@@ -259,7 +259,7 @@ pub(crate) fn meaning(errno: i32) -> (String, &'static str) {
         ),
         libc::EINVAL => (
             "EINVAL",
-            "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE (THP_enabled is 0 in /proc/PID/status), memory that is shared or empty, or a file system without large folios",
+            "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE, memory that is shared or empty, or a file system without large folios",
         ),
         libc::ENOSYS => ("ENOSYS", "this kernel cannot do it: it takes Linux 6.1"),
         libc::EPERM | libc::EACCES => (

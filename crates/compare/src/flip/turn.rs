@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use host::Source;
 use host::processes::areas::{Area, counted_within};
+use host::processes::status::Status;
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
 use model::{Backing, Bytes, PageKind, Unread};
@@ -145,6 +146,9 @@ impl Flipped {
         self.is_changed = true;
         let mut flip = turn(to, &self.spec, &pieces, &mut self.live, stop)?;
         flip.seconds = (self.live.now() - began).as_secs_f64();
+        if to == To::Large && self.is_switched_off() {
+            flip.refused.iter_mut().for_each(told_by_prctl);
+        }
         Ok(flip)
     }
 
@@ -184,6 +188,21 @@ impl Flipped {
 
     fn areas(&self) -> Result<Vec<Area>, Unread> {
         counted_within(&self.source, self.spec.pid, PATIENT).into_result()
+    }
+
+    fn is_switched_off(&self) -> bool {
+        let path = format!("/proc/{}/status", self.spec.pid);
+        let bytes = self.source.bytes(&path);
+        bytes
+            .known()
+            .is_some_and(|bytes| Status::parse(&path, bytes).thp_enabled.known() == Some(&false))
+    }
+}
+
+fn told_by_prctl(refused: &mut Refused) {
+    if refused.error == "EINVAL" {
+        "THP is switched off for this process by prctl (THP_enabled is 0 in its status)"
+            .clone_into(&mut refused.meaning);
     }
 }
 
