@@ -38,7 +38,7 @@ const CALM: Nature = Nature {
 };
 /// Ticks of a step with all of its state.
 const BASE: f64 = 200.0;
-const BLOCK: f64 = 120e-6;
+const BLOCK: f64 = 60e-6;
 /// A warm-up is so much faster than a walk, and brings so many times what is missing down by e.
 const WARM_UP: (f64, f64) = (8.0, 4.0);
 /// Seconds elsewhere that take a point's state down by e.
