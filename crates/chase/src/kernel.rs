@@ -42,8 +42,8 @@ core::arch::global_asm!(
     // A clock made of core cycles: dependent multiplications, 3 cycles each on every x86-64 core since 2008.
     // Multiplications, because newer cores rename additions away.
     ".p2align 6",
-    ".globl hugewise_multiply, hugewise_multiply_end",
-    ".hidden hugewise_multiply, hugewise_multiply_end",
+    ".globl hugewise_multiply",
+    ".hidden hugewise_multiply",
     "hugewise_multiply:",
     "mov rax, rdi",
     "4:",
@@ -53,7 +53,6 @@ core::arch::global_asm!(
     "dec rsi",
     "jnz 4b",
     "ret",
-    "hugewise_multiply_end:",
     // The same on the ports of floating-point numbers, for an SMT sibling that keeps those of integers busy.
     ".p2align 6",
     ".globl hugewise_multiply_float",
@@ -76,7 +75,6 @@ unsafe extern "sysv64" {
     fn hugewise_chase_write(node: *const u8, turns: u64) -> *const u8;
     fn hugewise_chase_write_end();
     fn hugewise_multiply(factor: u64, turns: u64) -> u64;
-    fn hugewise_multiply_end();
     fn hugewise_multiply_float(turns: u64);
 }
 
@@ -120,26 +118,13 @@ pub fn bytes(access: Access) -> &'static [u8] {
         Access::Read => (hugewise_chase_read as *const u8, hugewise_chase_read_end as *const u8),
         Access::Write => (hugewise_chase_write as *const u8, hugewise_chase_write_end as *const u8),
     };
-    // SAFETY: labels of one assembly block above, in this order.
-    unsafe { between(start, end) }
-}
-
-/// The bytes of the multiplication kernel.
-pub fn multiply_bytes() -> &'static [u8] {
-    // SAFETY: labels of one assembly block above, in this order.
-    unsafe { between(hugewise_multiply as *const u8, hugewise_multiply_end as *const u8) }
-}
-
-/// # Safety
-/// Both are labels of one assembly block, `end` behind `start`.
-pub(crate) unsafe fn between(start: *const u8, end: *const u8) -> &'static [u8] {
-    // SAFETY: one block is one piece of code, which is mapped readable for ever.
+    // SAFETY: labels of one assembly block above, in this order: one piece of code, which is mapped readable for ever.
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, UNROLL, bytes, multiply, multiply_bytes, walk};
+    use super::{Access, UNROLL, bytes, multiply, walk};
 
     fn ring_of(nodes: usize) -> Vec<u64> {
         let mut ring = vec![0u64; nodes];
@@ -170,18 +155,13 @@ mod tests {
         let start = ring.as_ptr().cast::<u8>();
         // Two turns: 32 nodes of 8 bytes on, or the 33rd power of 3.
         let reached = start as u64 + 8 * 2 * UNROLL;
-        let cases = [
-            (bytes(Access::Read), start, reached),
-            (bytes(Access::Write), start, reached),
-            (multiply_bytes(), std::ptr::without_provenance(3), multiply(2)),
-        ];
         assert_eq!(multiply(2), 3u64.pow(33));
-        for (code, argument, result) in cases {
+        for code in [Access::Read, Access::Write].map(bytes) {
             assert_eq!(code.last(), Some(&0xc3), "ends in `ret`");
             let copy = crate::syscall::executable_copy(code).expect("an executable page");
-            // SAFETY: the copy has the contract of the kernels; the ring is closed and lives on, and a factor can be any number.
+            // SAFETY: the copy has the contract of the kernels; the ring is closed and lives on.
             let run: extern "sysv64" fn(*const u8, u64) -> u64 = unsafe { std::mem::transmute(copy.start()) };
-            assert_eq!(run(argument, 2), result);
+            assert_eq!(run(start, 2), reached);
         }
         assert_eq!(ring, before);
     }

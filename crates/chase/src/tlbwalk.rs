@@ -9,7 +9,7 @@ pub use flush::Flush;
 pub use prove::Proof;
 pub use span::{Behind, Span};
 use tour::Order;
-pub use tour::{Tour, ring_bytes};
+pub use tour::Tour;
 
 impl Span {
     /// Links the words at these byte offsets, all different, into a ring in this order. Brings their pages in.

@@ -3,23 +3,9 @@
 use super::flush::Flush;
 use super::span::Span;
 use crate::clock::CoreClock;
-use crate::kernel::between;
 
 core::arch::global_asm!(
-    // rdi = a node of a closed ring, rsi = steps (at least one); returns the node reached in rax. Exact step counts matter
-    // here, so it is not unrolled: the loop's own instructions hide behind the loads all the same.
-    ".p2align 6",
-    ".globl hugewise_tlb_ring, hugewise_tlb_ring_end",
-    ".hidden hugewise_tlb_ring, hugewise_tlb_ring_end",
-    "hugewise_tlb_ring:",
-    "2:",
-    "mov rdi, [rdi]", // node -> next node
-    "dec rsi",
-    "jnz 2b",
-    "mov rax, rdi",
-    "ret",
-    "hugewise_tlb_ring_end:",
-    // What follows times itself: calling and returning touch the stack, and its page would take an entry from the pages that
+    // Loops that time themselves: calling and returning touch the stack, and its page would take an entry from the pages that
     // are counted. Laps of run-up give such pages time to leave. Both return ticks in rax.
     //
     // rdi = a node of a closed ring, rsi = steps of the run-up, rdx = timed steps (each at least one).
@@ -81,16 +67,8 @@ core::arch::global_asm!(
 );
 
 unsafe extern "sysv64" {
-    fn hugewise_tlb_ring(node: *const u8, steps: u64) -> *const u8;
-    fn hugewise_tlb_ring_end();
     fn hugewise_tlb_time_ring(node: *const u8, run_up: u64, steps: u64) -> u64;
     fn hugewise_tlb_time_listed(addresses: *const u64, count: u64, run_up: u64, laps: u64) -> u64;
-}
-
-/// The bytes of the loop that walks rings, to run the very same code elsewhere (in a guest).
-pub fn ring_bytes() -> &'static [u8] {
-    // SAFETY: labels of one assembly block above, in this order.
-    unsafe { between(hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8) }
 }
 
 /// How a tour finds its next word.

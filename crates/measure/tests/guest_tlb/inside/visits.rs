@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use chase::kernel::{MULTIPLY_CYCLES, UNROLL, multiply_bytes};
-use chase::tlbwalk::ring_bytes;
+use chase::kernel::{MULTIPLY_CYCLES, UNROLL};
 use model::guest::GuestPage;
 use vm::stats::Stats;
 use vm::{Config, Error, Guest, Hypervisor, Job, Kernel, Memory, Ring, Window, payload};
@@ -32,6 +31,17 @@ const CLOCK_CHANGE: f64 = 0.01;
 /// Beyond this nothing sensible is going on.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Follows a ring from `rdi`, a node, for `rsi` steps: `mov rdi, [rdi]; dec rsi; jnz` back; `mov rax, rdi; ret`.
+const RING: [u8; 12] = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8, 0x48, 0x89, 0xf8, 0xc3];
+
+/// Dependent multiplications as of [`chase::kernel::multiply`]: `mov rax, rdi`; in each of `rsi` turns `imul rax, rdi` so often as there are
+/// steps; `dec rsi; jnz` back; `ret`.
+fn multiply() -> Vec<u8> {
+    let turn = [0x48, 0x0f, 0xaf, 0xc7].repeat(UNROLL as usize);
+    let back = (turn.len() as u8 + 5).wrapping_neg();
+    [&[0x48, 0x89, 0xf8][..], &turn, &[0x48, 0xff, 0xce, 0x75, back, 0xc3]].concat()
+}
+
 /// A guest over lent memory with windows into it, and the loops that time visits.
 pub(crate) struct Visits<'m> {
     guest: Guest<'m>,
@@ -58,8 +68,8 @@ impl<'m> Visits<'m> {
         let mut guest = Guest::new(hypervisor, &seen(memory, windows))?;
         let idle = guest.load(payload::idle())?;
         let mut visits = Self {
-            ring: guest.load(ring_bytes())?,
-            multiply: guest.load(multiply_bytes())?,
+            ring: guest.load(&RING)?,
+            multiply: guest.load(&multiply())?,
             overhead: 0,
             guest,
             memory,
