@@ -72,7 +72,6 @@ impl<'m> Beside<'m> {
             page,
             fresh: fresh.0,
             tables: rest,
-            windows: &[],
         };
         let guest = match Guest::new(hypervisor, &config) {
             Err(Error::TooMuch { .. }) if rest.is_some() => {

@@ -8,7 +8,6 @@
 pub mod beside;
 mod boot;
 pub mod churn;
-mod config;
 mod error;
 mod guest;
 mod hypervisor;
@@ -21,9 +20,8 @@ pub mod stats;
 mod syscall;
 
 pub use boot::Ring;
-pub use config::{Config, Window};
 pub use error::Error;
-pub use guest::{Done, Guest, Job, Kernel};
+pub use guest::{Config, Done, Guest, Job, Kernel};
 pub use hypervisor::Hypervisor;
 pub use layout::MOST_BLOCKS;
 pub use memory::Memory;

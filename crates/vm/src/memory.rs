@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use chase::Mapping;
-use chase::arena::Arena;
 
 use crate::Error;
 
@@ -18,7 +17,7 @@ pub struct Memory<'m> {
     lent: PhantomData<&'m [std::cell::UnsafeCell<u8>]>,
 }
 
-impl<'m> Memory<'m> {
+impl Memory<'_> {
     /// Lends `len` bytes from `start`.
     ///
     /// # Safety
@@ -44,34 +43,9 @@ impl<'m> Memory<'m> {
         Ok(memory)
     }
 
-    /// Lends a whole arena.
-    pub fn of_arena(arena: &'m mut Arena) -> Result<Self, Error> {
-        let start = NonNull::new(arena.start()).unwrap_or(NonNull::dangling());
-        // SAFETY: the arena is mapped and writable, and stays mutably borrowed for `'m`. A dangling start has an odd address
-        // and is refused.
-        unsafe { Self::from_raw(start, arena.size()) }
-    }
-
     /// First address.
     pub fn start(&self) -> u64 {
         self.start.as_ptr() as u64
-    }
-
-    /// Stores a word `offset` bytes from the start, a multiple of 8; what lies outside is left alone.
-    pub fn store_at(&self, offset: u64, word: u64) {
-        let inside = offset.is_multiple_of(8) && offset.checked_add(8).is_some_and(|end| end <= self.len());
-        debug_assert!(inside, "stored past the lent memory");
-        if inside {
-            // SAFETY: within the lent range, which is writable and to which no reference exists (`from_raw`); volatile,
-            // because the guest reads it behind the compiler's back.
-            unsafe {
-                self.start
-                    .as_ptr()
-                    .add(offset as usize)
-                    .cast::<u64>()
-                    .write_volatile(word);
-            };
-        }
     }
 
     pub fn len(&self) -> u64 {

@@ -58,12 +58,6 @@ core::arch::global_asm!(
     "mov dword ptr [r15], 0", // there is nothing: out
     "ud2",
     name!("hugewise_vm_wrapper_end"),
-    // Nothing at all: what the wrapper itself takes.
-    ".p2align 6",
-    name!("hugewise_vm_idle"),
-    "mov rax, rdi",
-    "ret",
-    name!("hugewise_vm_idle_end"),
     // One load in each of `rsi` small pages from `rdi` on.
     ".p2align 6",
     name!("hugewise_vm_touch"),
@@ -107,11 +101,6 @@ core::arch::global_asm!(
 /// The wrapper that times kernels and leaves.
 pub(crate) fn wrapper() -> &'static [u8] {
     between!(hugewise_vm_wrapper, hugewise_vm_wrapper_end)
-}
-
-/// Nothing: a block of it takes what reading the clock and calling a kernel take.
-pub fn idle() -> &'static [u8] {
-    between!(hugewise_vm_idle, hugewise_vm_idle_end)
 }
 
 /// One load in each small page from the start on, ascending; a turn is a page.

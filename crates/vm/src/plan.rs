@@ -4,7 +4,7 @@ use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::VmFd;
 use model::guest::GuestPage;
 
-use crate::config::{Config, Window};
+use crate::guest::Config;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
 use crate::pagetable::{Mapping, Rights, Tables, around};
@@ -47,7 +47,6 @@ impl<'m> Plan<'m> {
             lent_mappings(memory, config)
                 .iter()
                 .try_for_each(|mapping| tables.map(mapping))?;
-            (config.windows.iter()).try_for_each(|window| map_window(&mut tables, memory, window))?;
         }
         map_work(&mut tables)?;
         let plan = Self {
@@ -174,29 +173,6 @@ fn lent_mappings(memory: &Slot<'_>, config: &Config<'_>) -> [Mapping; 2] {
     [part(0, fresh, false), part(fresh, len, true)]
 }
 
-/// The pages of a window, each to its place in the lent memory.
-fn map_window(tables: &mut Tables, memory: &Slot<'_>, window: &Window) -> Result<(), Error> {
-    let size = window.page.size().0;
-    for (number, &frame) in window.frames.iter().enumerate() {
-        if frame.checked_add(size).is_none_or(|end| end > memory.host.len()) {
-            return Err(Error::TooMuch {
-                what: "bytes of lent memory for a window's page",
-                asked: frame.saturating_add(size),
-                most: memory.host.len(),
-            });
-        }
-        tables.map(&Mapping {
-            virt: window.virt + number as u64 * size,
-            phys: memory.phys + frame,
-            len: size,
-            page: window.page,
-            rights: Rights::USER_DATA,
-            used: true,
-        })?;
-    }
-    Ok(())
-}
-
 /// The work area for ring-0 kernels, and its leaf table a second time so that they can change it.
 fn map_work(tables: &mut Tables) -> Result<(), Error> {
     let work = layout::work(tables.levels());
@@ -226,75 +202,5 @@ fn small(virt: u64, phys: u64, len: u64, rights: Rights) -> Mapping {
         page: GuestPage::Size4K,
         rights,
         used: true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::print_stderr)]
-
-    use chase::arena::{Arena, Want};
-    use model::guest::GuestPage;
-    use model::{Bytes, PageKind};
-
-    use super::Plan;
-    use crate::{Config, Error, Hypervisor, Memory, Window};
-
-    const VIRT: u64 = 1 << 36;
-
-    fn arena() -> Arena {
-        Arena::new(&Want::plain(PageKind::Base, Bytes::mib(2))).expect("a little memory")
-    }
-
-    /// 1000 pages on four frames, in turn.
-    fn window() -> Window {
-        Window {
-            virt: VIRT,
-            page: GuestPage::Size4K,
-            frames: (0..1000).map(|page| page % 4 * 4096).collect(),
-        }
-    }
-
-    fn hypervisor() -> Option<Hypervisor> {
-        Hypervisor::open()
-            .map_err(|why| testing::skipped(&why.to_string()))
-            .ok()
-    }
-
-    fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
-        let config = Config {
-            memory: Some(memory),
-            page: GuestPage::Size4K,
-            fresh: 0,
-            tables: None,
-            windows,
-        };
-        Plan::new(hypervisor, &config)
-    }
-
-    #[test]
-    fn pages_of_a_window_lead_to_their_frames() {
-        let Some(hypervisor) = hypervisor() else { return };
-        let (mut arena, windows) = (arena(), [window()]);
-        let memory = Memory::of_arena(&mut arena).expect("whole pages");
-        let plan = plan(&hypervisor, memory, &windows).expect("a plan");
-        let lent = plan.memory.expect("lent memory").phys;
-        for page in [0, 1, 511, 512, 999] {
-            let found = plan.tables.walk(VIRT + page * 4096).expect("mapped");
-            assert_eq!(found.phys, lent + page % 4 * 4096);
-        }
-    }
-
-    #[test]
-    fn windows_beyond_the_memory_are_refused() {
-        let Some(hypervisor) = hypervisor() else { return };
-        let mut arena = arena();
-        let memory = Memory::of_arena(&mut arena).expect("whole pages");
-        let refused = |window: Window| plan(&hypervisor, memory, &[window]).err().expect("refused").to_string();
-        let beyond = Window {
-            frames: vec![2 << 20],
-            ..window()
-        };
-        assert!(refused(beyond).contains("lent memory"));
     }
 }

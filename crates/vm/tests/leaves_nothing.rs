@@ -26,7 +26,6 @@ fn use_one(hypervisor: &Hypervisor) {
         page: GuestPage::Size4K,
         fresh: 0,
         tables: None,
-        windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config).expect("a guest");
     let ping = guest.load(payload::ping()).expect("room for code");

@@ -131,7 +131,6 @@ fn one(hypervisor: &Hypervisor, load: Load) -> Result<(Vec<f64>, Counts), vm::Er
         page: GuestPage::Size4K,
         fresh: 0,
         tables: None,
-        windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config)?;
     let (kernel, ring, start) = match load {

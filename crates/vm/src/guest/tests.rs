@@ -33,7 +33,6 @@ fn config<'m>(own: &'m Owned, page: GuestPage) -> Config<'m> {
         page,
         fresh: own.len(),
         tables: None,
-        windows: &[],
     }
 }
 
