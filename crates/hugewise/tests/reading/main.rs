@@ -17,7 +17,6 @@ mod report;
 mod scheduler;
 mod simulate;
 mod snapshot;
-mod tlb_unproved;
 mod typed_files;
 mod vm;
 mod widths;

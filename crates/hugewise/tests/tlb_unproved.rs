@@ -1,6 +1,8 @@
 //! `measure tlb` where this process and its children get no transparent huge pages: a reason and no number.
 
-use crate::common::{done, valid};
+mod common;
+
+use common::{done, valid};
 
 #[test]
 fn pages_that_the_kernel_does_not_give_are_a_reason_and_no_number() {
