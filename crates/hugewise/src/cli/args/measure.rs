@@ -100,7 +100,8 @@ pub struct Latency {
     )]
     pub pattern: Vec<Pattern>,
     /// Read the line, write to it, or both as separate points
-    #[arg(long, value_name = "ACCESS", default_value = "read", value_parser = accesses)]
+    #[arg(long, value_name = "ACCESS", default_value = "read", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(["read", "write", "both"]).map(|word| accesses(&word)))]
     // Written so, the type is that of one value.
     pub access: std::vec::Vec<latency::Access>,
     /// Limit the time of all points together [default: 10s for a curve of one page kind]
@@ -221,10 +222,6 @@ pub struct Placement {
 }
 
 /// What a step does to its line; both as separate points.
-fn accesses(text: &str) -> Result<Vec<latency::Access>, String> {
-    match latency::Access::named(text) {
-        Some(one) => Ok(vec![one]),
-        None if text == "both" => Ok(latency::Access::ALL.to_vec()),
-        None => Err(format!("`{text}` is not read, write or both")),
-    }
+fn accesses(word: &str) -> Vec<latency::Access> {
+    latency::Access::named(word).map_or_else(|| latency::Access::ALL.to_vec(), |one| vec![one])
 }

@@ -263,9 +263,12 @@ fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
     Ok(words)
 }
 
-/// Words as a POSIX shell splits them; nothing is replaced.
+/// Words as a POSIX shell splits them; nothing is replaced, and nothing is a comment.
 fn split(line: &str) -> anyhow::Result<Vec<String>> {
-    shlex::split(line).context("a quote is not closed")
+    const HASH: &str = "\u{f8ff}";
+    let words =
+        shlex::split(&line.replace('#', HASH)).context("a quote is not closed, or nothing follows a backslash")?;
+    Ok(words.iter().map(|word| word.replace(HASH, "#")).collect())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Asks PostgreSQL's own program how many pages it takes, without starting a server.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -178,10 +179,18 @@ fn program(version: Option<u32>) -> Option<PathBuf> {
     let of_version = |version: u32| HOMES.map(|home| PathBuf::from(home.replace('*', &version.to_string())));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let newest = HOMES.iter().flat_map(|home| folders(home));
+    let mut newest: Vec<PathBuf> = HOMES.iter().flat_map(|home| folders(home)).collect();
+    newest.sort_by_key(|folder| Reverse(release(folder)));
     let all = version.into_iter().flat_map(of_version).chain(in_path).chain(newest);
     let mut programs = all.map(|folder| folder.join("postgres"));
     programs.find(|program| program.is_file())
+}
+
+/// The first number of the path.
+fn release(folder: &Path) -> u32 {
+    let text = folder.to_string_lossy();
+    let numbers = text.split(|one: char| !one.is_ascii_digit());
+    numbers.filter_map(|number| number.parse().ok()).next().unwrap_or(0)
 }
 
 #[cfg(test)]

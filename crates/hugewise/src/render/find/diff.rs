@@ -143,7 +143,8 @@ fn finding_sheet(changes: &[FindingChange]) -> Sheet {
 
 fn backing_sheet(changes: &[BackingChange]) -> Sheet {
     let fields = columns![|change| &BackingChange;
-        "program" => program(change), "#huge in A" => percent_huge(change.a.as_ref()?), "#huge in B" => percent_huge(change.b.as_ref()?),
+        "program" => program(change), "#huge in A" => { let a = change.a.as_ref()?; a.coverage()?; percent_huge(a) },
+        "#huge in B" => { let b = change.b.as_ref()?; b.coverage()?; percent_huge(b) },
         "A" => pages(change.a.as_ref()), "B" => pages(change.b.as_ref()),
     ];
     let mut sheet = Sheet::of("Page kinds of programs", fields, changes.iter());
