@@ -45,6 +45,9 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
     let mut cpus = or_usual(&args.cpus, || allowed);
     cpus.sort_unstable();
     cpus.dedup();
+    if cpus.len() < 2 {
+        bail!("fewer than two CPUs may be used: a move needs another one");
+    }
     let usual = if args.quick { 4 } else { 20 };
     Ok(Spec {
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
