@@ -2,12 +2,14 @@
 
 use model::Unread;
 
-use super::files::{first, has_configuration, listed};
+use super::files::{first, has_configuration, listed, said};
 use super::given::script::{Script, Unresolved};
-use super::{Boot, BootLine, Setting, tuned, unit, written};
+use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
+/// Of profiles.
+const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
 
 /// A place that sets the policy, `FILE:LINE` or the boot parameter, and its value: `always`, `madvise` or `never`.
@@ -41,7 +43,7 @@ pub(super) fn read(
     }
     // tuned leaves the policy alone when the command line sets it (plugin_vm).
     if lines.iter().all(|line| line.place != "/proc/cmdline") {
-        lines.extend(of_tuned(source)?);
+        lines.extend(tuned(source)?);
     }
     Ok(lines)
 }
@@ -94,14 +96,20 @@ pub(super) fn is_named(name: &str) -> bool {
 }
 
 /// The active profile and, if that says nothing, the ones it includes.
-fn of_tuned(source: &Source) -> Result<Vec<Setting>, Unread> {
-    let set = tuned::profiles(source)?.into_iter().find_map(|profile| {
-        let of_boot = || {
-            let mut lines = profile.boot.iter();
-            lines.find_map(|line| Some(set(&line.place, line.boot.thp.as_deref()?)))
-        };
-        let own = profile.policies.first().cloned();
-        own.or_else(|| profile.sysfs.iter().find_map(of_file)).or_else(of_boot)
+fn tuned(source: &Source) -> Result<Vec<Setting>, Unread> {
+    let profiles = super::tuned::profiles(source)?;
+    let set = profiles.iter().find_map(|(path, text)| {
+        said(path, text, COMMENT).find_map(|line| {
+            let (key, value) = line.pair()?;
+            let value = match key {
+                key if key.starts_with("transparent_huge") || key.ends_with(ENABLED) => {
+                    super::tuned::value(value)?.to_owned()
+                }
+                key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
+                _ => return None,
+            };
+            Some(set(line.place(), &value))
+        })
     });
     Ok(set.into_iter().collect())
 }

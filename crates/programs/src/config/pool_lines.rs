@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{content, first, has_configuration, said};
+use super::files::{content, first, has_configuration, in_sections, said};
 use super::given::script::{self, Script, Unresolved};
 use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, tuned, written};
 
@@ -43,11 +43,8 @@ pub(super) fn read(
     for written in units.iter().chain(&script) {
         lines.extend(summed(written.known(Unresolved::may_be_pool)?));
     }
-    // Files at run time, and the command line of the next boot. `[sysctl]` is one of the sysctl settings.
-    for profile in tuned::profiles(source)? {
-        lines.extend(profile.boot.iter().flat_map(|line| at_boot(&line.place, &line.boot)));
-        refused.extend(profile.sysfs.iter().filter_map(written::refused));
-        lines.extend(summed(&profile.sysfs));
+    for (path, text) in tuned::profiles(source)? {
+        lines.extend(in_profile(&path, &text, refused));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
     lines.extend(next.iter().flat_map(|next| at_boot(&next.place, &next.boot)));
@@ -163,6 +160,25 @@ type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let writes: Vec<PoolWrite> = all.iter().filter_map(PoolWrite::of).collect();
     PoolWrite::by_size(&writes, None)
+}
+
+/// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
+fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
+    let (mut lines, mut by_file) = (Vec::new(), Vec::new());
+    for (section, line) in in_sections(path, text, tuned::COMMENT) {
+        let Some((key, value)) = line.pair() else { continue };
+        match section {
+            "[bootloader]" if key.starts_with("cmdline") => {
+                let words = value.trim_matches(['"', '\'']).trim_start_matches(['+', '=']);
+                lines.extend(at_boot(&line.place(), &Boot::parse(words, None)));
+            }
+            "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
+            _ => {}
+        }
+    }
+    refused.extend(by_file.iter().filter_map(written::refused));
+    lines.extend(summed(&by_file));
+    lines
 }
 
 fn at_boot(place: &str, boot: &Boot) -> Vec<PoolLine> {

@@ -3,11 +3,11 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{content, first, in_sections, said};
-use super::{BootLine, Setting, policy, sysctl_files};
+use super::files::{Line, content, first, in_sections, said};
+use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
-const COMMENT: &[char] = &['#', ';'];
+pub(super) const COMMENT: &[char] = &['#', ';'];
 /// Profiles at most, so that a circle ends.
 const MOST: usize = 16;
 
@@ -19,49 +19,11 @@ pub(super) fn is_profile(text: &str) -> bool {
     any(|line| matches!(line, "[sysctl]" | "[bootloader]" | "[vm]" | "[sysfs]")) || is_main()
 }
 
-/// What a profile sets that is about pages.
-#[derive(Default)]
-pub(super) struct Profile {
-    /// What tuned works out is there as it is written, with a `$`.
-    pub(super) sysctl: Vec<Setting>,
-    /// Files below /sys.
-    pub(super) sysfs: Vec<Setting>,
-    /// The THP policy.
-    pub(super) policies: Vec<Setting>,
-    pub(super) boot: Vec<BootLine>,
-}
-
-pub(super) fn read(path: &str, text: &str) -> Profile {
-    let mut profile = Profile::default();
-    for (section, line) in in_sections(path, text, COMMENT) {
-        let Some((key, written)) = line.pair() else { continue };
-        match (section, value(written)) {
-            ("[sysctl]", known) => profile
-                .sysctl
-                .push(sysctl_files::named(&line, key, known.unwrap_or(written))),
-            ("[vm]", Some(value)) if key.starts_with("transparent_huge") => {
-                profile.policies.push(policy::set(line.place(), value));
-            }
-            ("[bootloader]", _) if key.starts_with("cmdline") => {
-                let words = written.trim_matches(QUOTES).trim_start_matches(['+', '=']);
-                profile
-                    .boot
-                    .push(BootLine::new(line.place(), words.trim_matches(QUOTES)));
-            }
-            ("[sysfs]", Some(value)) => profile.sysfs.push(line.setting(key, value)),
-            _ => {}
-        }
-    }
-    profile
-}
-
-const QUOTES: [char; 2] = ['"', '\''];
-
-/// The profiles in force.
-pub(super) fn profiles(source: &Source) -> Result<Vec<Profile>, Unread> {
+/// The files of the profiles in force, each with its path.
+pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread> {
     let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
-    let (mut visited, mut found) = (Vec::new(), Vec::new());
+    let (mut visited, mut files) = (Vec::new(), Vec::new());
     while let Some(profile) = waiting.pop() {
         if visited.contains(&profile) || visited.len() > MOST {
             continue;
@@ -78,28 +40,35 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<Profile>, Unread> {
                     .map(|name| name.trim().to_owned())
                     .filter(|name| !name.is_empty()),
             );
-            found.push(read(&path, &text));
+            files.push((path, text));
         }
         visited.push(profile);
     }
-    Ok(found)
+    Ok(files)
 }
 
 /// A value as tuned takes it: without quotes, and without the `>` or `<` that only raises or lowers what is there. `None` of one with a variable,
 /// which tuned alone works out.
-fn value(written: &str) -> Option<&str> {
+pub(super) fn value(written: &str) -> Option<&str> {
     let plain = written.trim_matches('"').trim_start_matches(['>', '<']).trim();
     (!plain.contains('$')).then_some(plain)
+}
+
+/// A line of `[sysctl]`.
+pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
+    let (name, written) = line.pair()?;
+    Some(sysctl_files::named(line, name, value(written)?))
 }
 
 /// What the strongest profile that does so sets each of these to.
 pub(super) fn sysctls(source: &Source, names: &[&str]) -> Result<Vec<Setting>, Unread> {
     let profiles = profiles(source)?;
     let set = |name: &&str| {
-        let is_it = |setting: &&Setting| setting.name == *name && !setting.value.contains('$');
-        profiles
-            .iter()
-            .find_map(|profile| profile.sysctl.iter().rfind(is_it).cloned())
+        profiles.iter().find_map(|(path, text)| {
+            let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
+            let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
+            settings.filter(|setting| setting.name == *name).last()
+        })
     };
     Ok(names.iter().filter_map(set).collect())
 }

@@ -14,7 +14,7 @@ use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
     nix, nova, provision, proxmox, script, service,
 };
-use crate::config::files::{Line, said};
+use crate::config::files::{Line, in_sections, said};
 use crate::config::{
     BootLine, Parameters, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
 };
@@ -244,20 +244,37 @@ impl Given {
         self.sysctl.0.push(setting);
     }
 
+    /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
     fn profile(&mut self, path: &str, text: &str) {
         self.has_sysctl = true;
         self.kinds.insert(FileKind::Sysctl);
-        let profile = tuned::read(path, text);
-        for setting in profile.sysctl {
-            // What tuned works out leaves rules about it without an answer.
-            match setting.value.contains('$') {
-                true => self.sysctl.0.push(setting),
-                false => self.sysctl_setting(setting),
+        let mut by_file = Vec::new();
+        for (section, line) in in_sections(path, text, tuned::COMMENT) {
+            let Some((key, value)) = line.pair() else { continue };
+            match section {
+                "[sysctl]" => match tuned::setting(&line) {
+                    Some(setting) => self.sysctl_setting(setting),
+                    // What tuned works out leaves rules about it without an answer.
+                    None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
+                },
+                "[vm]" if key.starts_with("transparent_huge") => {
+                    let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
+                    self.policies.extend(policy);
+                }
+                "[bootloader]" if key.starts_with("cmdline") => {
+                    let words = value.trim_start_matches(['+', '=']).trim_matches('"');
+                    let line = BootLine::new(line.place(), words);
+                    self.boot.push(BootLine {
+                        boot: line.boot.without_gigantic(),
+                        ..line
+                    });
+                    self.kinds.insert(FileKind::Cmdline);
+                }
+                "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
+                _ => {}
             }
         }
-        self.policies.extend(profile.policies);
-        profile.boot.into_iter().for_each(|line| self.push_boot(line));
-        self.written(&profile.sysfs);
+        self.written(&by_file);
     }
 
     fn limits(&mut self, path: &str, text: &str) {
