@@ -5,18 +5,18 @@ use model::{Cause, Unread};
 
 use super::Setting;
 use super::files::{Line, grouped, said, whole};
-use super::given::script::{self, Script};
+use super::given::script::{self, Written};
 use super::policy;
 
 /// What the units of huge pages write, each by itself.
-pub(super) fn of_units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Script>, Unread> {
+pub(super) fn of_units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Written>, Unread> {
     let units = policy::unit_files(source)?.into_iter();
     Ok(units.map(|(path, text)| of_unit(&path, &text, refused)).collect())
 }
 
 /// What the commands of a unit write when it starts.
-pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Script {
-    let mut all = Script::default();
+pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Written {
+    let mut all = Written::default();
     let environment = environment(text);
     for command in started(path, text) {
         match command.written(path, &environment) {
@@ -69,7 +69,7 @@ struct Command<'a> {
 
 impl Command<'_> {
     /// systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
-    fn written(&self, path: &str, environment: &str) -> Result<Script, Unread> {
+    fn written(&self, path: &str, environment: &str) -> Result<Written, Unread> {
         let own = self.text.trim_start_matches(['@', '-', ':', '+', '!', '|']);
         let prefixes = &self.text[..self.text.len() - own.len()];
         let words = shlex::split(own).unwrap_or_default();
@@ -87,7 +87,7 @@ impl Command<'_> {
             return Err(Unread::new(Cause::Garbled, self.lines[0].place(), why));
         }
         if prints.is_some() {
-            return Ok(Script::default());
+            return Ok(Written::default());
         }
         let text = if self.is_part { opened(&self.text) } else { own };
         // `%%` and `$$` are one sign (systemd.unit(5), systemd.service(5)); behind `:` variables are left to the shell.

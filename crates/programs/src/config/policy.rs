@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::files::{first, has_configuration, listed, said};
-use super::given::script::{Script, Unresolved};
+use super::given::script::{Unresolved, Written};
 use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
@@ -21,7 +21,7 @@ pub(super) fn set(place: impl Into<String>, value: &str) -> Setting {
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
-    units: &Result<Vec<Script>, Unread>,
+    units: &Result<Vec<Written>, Unread>,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<Setting>, Unread> {
     has_configuration(source)?;

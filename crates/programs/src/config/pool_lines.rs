@@ -6,7 +6,7 @@ use host::Source;
 use model::{Bytes, Unread};
 
 use super::files::{content, first, has_configuration, in_sections, said};
-use super::given::script::{self, Script, Unresolved};
+use super::given::script::{self, Unresolved, Written};
 use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, tuned, written};
 
 /// Where the files of nodes are.
@@ -32,7 +32,7 @@ pub struct PoolLine {
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
-    units: &Result<Vec<Script>, Unread>,
+    units: &Result<Vec<Written>, Unread>,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<PoolLine>, Unread> {
     has_configuration(source)?;

@@ -26,13 +26,15 @@ use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{MOST, Variables, Word};
 use writes::{Write, settle};
-pub(in crate::config) use written::{Unresolved, written};
+pub(in crate::config) use written::{Unresolved, Written, written};
 
 /// What of a script is about pages.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Script {
-    /// Of sysctl, and of files below /sys: the last one of each name.
-    pub(in crate::config) settings: Vec<Setting>,
+pub(super) struct Script {
+    /// The last one of each name.
+    pub(super) sysctl: Vec<Setting>,
+    /// Files below /sys, each as it is written last.
+    pub(super) sysfs: Vec<Setting>,
     /// Every write of a pool's count, in order.
     pub(super) pools: Vec<PoolWrite>,
     /// Lines that are appended to the defaults of GRUB: place and words.
@@ -44,7 +46,7 @@ pub(in crate::config) struct Script {
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
-    pub(in crate::config) unresolved: Vec<Unresolved>,
+    pub(super) unresolved: Vec<Unresolved>,
 }
 
 impl Script {
@@ -53,7 +55,8 @@ impl Script {
     }
 
     fn writes(&self) -> bool {
-        !self.settings.is_empty() || !self.grub.is_empty() || !self.boot.is_empty() || !self.mounts.is_empty()
+        let is_empty = self.sysctl.is_empty() && self.sysfs.is_empty();
+        !is_empty || !self.grub.is_empty() || !self.boot.is_empty() || !self.mounts.is_empty()
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.

@@ -112,10 +112,10 @@ impl Given {
     }
 
     fn run(&mut self, script: Script, path: &str, text: &str) {
-        let is_file = |set: &Setting| set.name.starts_with('/');
-        let (sysfs, sysctl): (Vec<Setting>, Vec<Setting>) = script.settings.into_iter().partition(is_file);
-        sysctl.into_iter().for_each(|setting| self.sysctl_setting(setting));
-        self.written(&sysfs);
+        for setting in script.sysctl {
+            self.sysctl_setting(setting);
+        }
+        self.written(&script.sysfs);
         if !script.pools.is_empty() {
             self.kinds.insert(FileKind::Sysctl);
             self.has_sysctl = true;

@@ -30,26 +30,49 @@ impl Write {
 struct Seen<'a> {
     value: &'a str,
     is_alike: bool,
-    /// The last one that is sure; 0 without one.
+    /// The last one that is sure.
     last: usize,
+    /// The last one of all.
+    end: usize,
 }
 
-/// Writes of which it is not known whether they run count where all others of their file are alike. Before one that is sure they do not matter.
+/// Writes of which it is not known whether they run count where all others of their file are alike.
 pub(super) fn settle(writes: &[Write], mut script: Script) -> Script {
     let seen = seen(writes);
     for (at, write) in writes.iter().enumerate() {
         let (setting, seen) = (&write.setting, &seen[write.setting.name.as_str()]);
-        let is_last = at >= seen.last;
         if !write.is_sure && !seen.is_alike {
-            script.unresolved.extend(write.doubt().filter(|_| is_last));
+            script.unresolved.extend(write.doubt());
             continue;
         }
         let after = write.after;
         let of_pool = PoolWrite::of(setting);
         script.pools.extend(of_pool.map(|write| PoolWrite { after, ..write }));
-        script.settings.extend(is_last.then(|| setting.clone()));
+        match setting.name.starts_with('/') {
+            _ if seen.last > at => {}
+            true => script.sysfs.push(setting.clone()),
+            false => script.sysctl.push(setting.clone()),
+        }
     }
     script
+}
+
+/// The last value for each file, where it is known, and what may be written after the last one that is sure.
+pub(super) fn left(writes: &[Write]) -> (Vec<Setting>, Vec<Unresolved>) {
+    let seen = seen(writes);
+    let (mut known, mut doubts) = (Vec::new(), Vec::new());
+    for (at, write) in writes.iter().enumerate() {
+        let seen = &seen[write.setting.name.as_str()];
+        if at < seen.last {
+            continue;
+        }
+        match seen.is_alike || seen.last == seen.end {
+            true => known.push(write.setting.clone()),
+            false if write.is_sure => {}
+            false => doubts.extend(write.doubt()),
+        }
+    }
+    (known, doubts)
 }
 
 fn seen(writes: &[Write]) -> BTreeMap<&str, Seen<'_>> {
@@ -59,7 +82,9 @@ fn seen(writes: &[Write]) -> BTreeMap<&str, Seen<'_>> {
             value: &setting.value,
             is_alike: true,
             last: 0,
+            end: at,
         });
+        own.end = at;
         own.is_alike &= own.value == setting.value;
         if *is_sure {
             own.last = at;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use model::{Cause, Unread};
 
-use super::writes::settle;
-use super::{Reader, Script};
+use super::Reader;
+use super::writes::left;
 use crate::config::Setting;
 use crate::config::given::shell_tokens::tokens;
 
@@ -48,8 +48,17 @@ impl Unresolved {
     }
 }
 
-impl Script {
-    /// What is written to files of the kernel.
+/// What commands of a file write to files of the kernel.
+#[derive(Debug, Default)]
+pub(in crate::config) struct Written {
+    /// The last value for each, where it is known.
+    pub(in crate::config) settings: Vec<Setting>,
+    /// What else may be written.
+    pub(in crate::config) unresolved: Vec<Unresolved>,
+}
+
+impl Written {
+    /// What is written.
     ///
     /// # Errors
     /// If something else may be written that matters.
@@ -67,7 +76,7 @@ impl Script {
 }
 
 /// Of a text that follows so many lines of the file. A capture may lack lines that close quotes: then each line counts alone.
-pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Script {
+pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Written {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -81,9 +90,12 @@ pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Scrip
         }
     }
     reader.writes.retain(|write| write.is_at_once);
-    let mut script = settle(&reader.writes, reader.script);
-    script.unresolved.retain(|own| own.file.is_some());
-    script
+    let (settings, doubts) = left(&reader.writes);
+    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
+    Written {
+        settings,
+        unresolved: open.chain(doubts).collect(),
+    }
 }
 
 /// A line with the end of what it opens.
