@@ -41,11 +41,42 @@ const SIGNS: [&str; 25] = [
 
 /// `None` where a quote, a parenthesis or a here-document is not closed.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
-    let (mut lexer, mut tokens) = (Lexer::new(text, 0), Vec::new());
-    while !lexer.rest.is_empty() {
-        lexer.step(&mut tokens)?;
+    let mut lexer = Lexer { rest: text, line: 1 };
+    let (mut tokens, mut ends) = (Vec::new(), Vec::<String>::new());
+    while let Some(first) = lexer.rest.chars().next() {
+        let line = lexer.line;
+        let sign = SIGNS.into_iter().find(|sign| lexer.rest.starts_with(sign));
+        let what = match (first, sign) {
+            ('(', _) if lexer.arithmetic().is_some() => {
+                let length = lexer.arithmetic()?;
+                What::Word(vec![Part::Run(lexer.skip(length).to_owned())])
+            }
+            ('\n', _) => {
+                lexer.skip(1);
+                for end in mem::take(&mut ends) {
+                    let what = What::Text(lexer.text_to(&end)?);
+                    tokens.push(Token { line, what });
+                }
+                What::Sign("\n")
+            }
+            (c, _) if c.is_whitespace() || c == '#' || lexer.rest.starts_with("\\\n") => {
+                lexer.skip_between(c);
+                continue;
+            }
+            (_, Some(sign @ ("<<" | "<<-"))) => {
+                lexer.skip(sign.len());
+                ends.push(lexer.end());
+                What::Sign("<<")
+            }
+            (_, Some(sign)) => {
+                lexer.skip(sign.len());
+                What::Sign(sign)
+            }
+            (_, None) => What::Word(lexer.word()?),
+        };
+        tokens.push(Token { line, what });
     }
-    lexer.ends.is_empty().then_some(tokens)
+    ends.is_empty().then_some(tokens)
 }
 
 /// Does it end a word?
@@ -57,82 +88,12 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Deeper nesting of `$(...)` is not read.
-const DEEPEST: usize = 32;
-
 struct Lexer<'a> {
     rest: &'a str,
     line: usize,
-    /// How many parentheses of `$(...)` it is in.
-    depth: usize,
-    /// Ends of here-documents that begin behind the line.
-    ends: Vec<String>,
 }
 
 impl<'a> Lexer<'a> {
-    fn new(rest: &'a str, depth: usize) -> Self {
-        Self {
-            rest,
-            line: 1,
-            depth,
-            ends: Vec::new(),
-        }
-    }
-
-    /// Takes the next piece, or what is between pieces; `None` at the end, too.
-    fn step(&mut self, tokens: &mut Vec<Token>) -> Option<()> {
-        let (line, first) = (self.line, self.rest.chars().next()?);
-        let sign = SIGNS.into_iter().find(|sign| self.rest.starts_with(sign));
-        let what = match (first, sign) {
-            ('(', _) if self.arithmetic().is_some() => {
-                let length = self.arithmetic()?;
-                What::Word(vec![Part::Run(self.skip(length).to_owned())])
-            }
-            ('\n', _) => {
-                self.skip(1);
-                for end in mem::take(&mut self.ends) {
-                    let what = What::Text(self.text_to(&end)?);
-                    tokens.push(Token { line, what });
-                }
-                What::Sign("\n")
-            }
-            (c, _) if c.is_whitespace() || c == '#' || self.rest.starts_with("\\\n") => {
-                self.skip_between(c);
-                return Some(());
-            }
-            (_, Some(sign @ ("<<" | "<<-"))) => {
-                self.skip(sign.len());
-                let end = self.end();
-                self.ends.push(end);
-                What::Sign("<<")
-            }
-            (_, Some(sign)) => {
-                self.skip(sign.len());
-                What::Sign(sign)
-            }
-            (_, None) => What::Word(self.word()?),
-        };
-        tokens.push(Token { line, what });
-        Some(())
-    }
-
-    /// Where the parenthesis is closed that a text begins with.
-    fn closed(&self, text: &str) -> Option<usize> {
-        let mut inner = Lexer::new(&text[1..], self.depth + 1);
-        let (mut open, mut tokens) = (1, Vec::new());
-        while open > 0 && inner.depth <= DEEPEST {
-            inner.step(&mut tokens)?;
-            for token in tokens.drain(..) {
-                match token.what {
-                    What::Sign("(") => open += 1,
-                    What::Sign(")") => open -= 1,
-                    _ => {}
-                }
-            }
-        }
-        (open == 0).then(|| text.len() - inner.rest.len())
-    }
-
     /// Goes on behind so many bytes, which are the answer.
     fn skip(&mut self, bytes: usize) -> &'a str {
         let (own, rest) = self.rest.split_at(bytes);
@@ -161,12 +122,11 @@ impl<'a> Lexer<'a> {
         self.skip(length).replace(['"', '\'', '\\'], "")
     }
 
-    /// `((...))`; nested subshells end otherwise. Within `$(...)` parentheses count one by one.
+    /// `((...))`; nested subshells end otherwise.
     fn arithmetic(&self) -> Option<usize> {
-        let is_sum = self.depth == 0 && self.rest.starts_with("((");
-        let rest = is_sum.then_some(self.rest)?;
+        let rest = self.rest.starts_with("((").then_some(self.rest)?;
         let most = rest.char_indices().nth(LONGEST_SUM).map_or(rest.len(), |(at, _)| at);
-        self.closed(&rest[..most]).filter(|end| rest[..*end].ends_with("))"))
+        closed(&rest[..most]).filter(|end| rest[..*end].ends_with("))"))
     }
 
     /// The lines up to that word, if it comes.
@@ -245,7 +205,7 @@ impl<'a> Lexer<'a> {
             return Some(Part::Run(self.skip(length).to_owned()));
         }
         if after.starts_with('(') {
-            let length = self.closed(after)? + 1;
+            let length = closed(after)? + 1;
             return Some(Part::Run(self.skip(length).to_owned()));
         }
         if let Some(after) = after.strip_prefix('{') {
@@ -303,6 +263,56 @@ fn push(parts: &mut Vec<Part>, text: &str) {
 
 /// Characters of `((...))`; a longer one is taken as commands.
 const LONGEST_SUM: usize = 1000;
+
+/// Where the first parenthesis is closed, if it is. Parentheses in quotes, comments and here-documents count for nothing.
+fn closed(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut may_print = !text.starts_with("((");
+    let (mut open, mut at) = (Vec::new(), 0);
+    while let Some(&byte) = bytes.get(at) {
+        let is_quoted = open.last() == Some(&b'"');
+        match byte {
+            b'\\' => at += 1,
+            b'"' if is_quoted => {
+                open.pop();
+            }
+            b'(' if !is_quoted || bytes[at - 1] == b'$' => open.push(byte),
+            b')' if !is_quoted => {
+                open.pop();
+                if open.is_empty() {
+                    return Some(at + 1);
+                }
+            }
+            _ if is_quoted => {}
+            b'"' => open.push(byte),
+            b'\'' => at += text[at + 1..].find('\'')? + 1,
+            b'#' if bytes[at - 1].is_ascii_whitespace() => at += text[at..].find('\n')?,
+            b'<' if text[at..].starts_with("<<<") => at += 2,
+            b'<' if may_print && text[at..].starts_with("<<") => match printed(&text[at..]) {
+                Some(length) => at += length,
+                None => may_print = false,
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Where the here-document that a text begins with ends.
+fn printed(text: &str) -> Option<usize> {
+    let name = text.trim_start_matches(['<', '-', ' ', '"', '\'', '\\']);
+    let length = name.find(|c| !is_name(c)).unwrap_or(name.len());
+    let end = Some(&name[..length]).filter(|end| !end.is_empty())?;
+    let mut at = text.find('\n')? + 1;
+    for line in text[at..].split('\n') {
+        if line.trim() == end {
+            return Some(at + line.len());
+        }
+        at += line.len() + 1;
+    }
+    None
+}
 
 #[cfg(test)]
 mod tests {
