@@ -175,11 +175,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A path without its directory.
-pub(crate) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
 /// The quote that is open behind a line.
 pub(crate) fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
     let (mut chars, mut before) = (line.chars(), ' ');

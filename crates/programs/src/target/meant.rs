@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::{Membership, Source};
 
-use crate::config::files::file_name;
 use crate::{Kind, Program, containers, vms};
 
 /// Fewer characters of a container's id mean too many of them.
@@ -128,6 +127,10 @@ fn runs_others(program: &Program) -> bool {
 /// The file that it runs, without the directory.
 fn called(program: &Program) -> Option<&str> {
     program.arguments.known()?.first().map(|first| file_name(first))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A unit by its name, with or without its type; a container by its id or the beginning of it.

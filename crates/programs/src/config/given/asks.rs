@@ -1,10 +1,10 @@
 //! Programs in containers that ask for hugetlb pages when there are some, and how each does not.
 
 use super::pod::{image, named};
+use super::shell::file_name;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
-use crate::config::files::file_name;
 use crate::{Kind, image_names, in_list};
 
 /// A program that asks for hugetlb pages when there are some.

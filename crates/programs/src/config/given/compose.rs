@@ -7,9 +7,8 @@ use model::{Bytes, Cause, Unread};
 use super::garbled::empty;
 use super::starts::Start;
 use super::yaml::{self, Node, What};
-use super::{namespaces, quadlet};
+use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
-use crate::config::files::file_name;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
@@ -158,6 +157,9 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     if quadlet::is_quadlet(text) {
         return quadlet::parse(path, text).map(|run| vec![run]);
     }
+    if shell::starts(text, is_runtime) {
+        return command(path, text).map(|run| vec![run]);
+    }
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
         for (name, service) in document.get("services").map_or(&[][..], Node::entries) {
@@ -277,6 +279,27 @@ fn is_off(value: &str) -> bool {
 }
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
+fn command(path: &str, text: &str) -> Result<Run, Unread> {
+    let says = |line: &str| !line.trim_start().starts_with('#');
+    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
+    let line = text.lines().position(starts).map_or(1, |at| at + 1);
+    let start = Start {
+        place: format!("{path}:{line}"),
+        words: shell::all_words(path, text)?,
+        ..Start::default()
+    };
+    of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
+}
+
+fn without_image(place: &str) -> Unread {
+    empty(place, "the `run` command names no image")
+}
+
+fn is_sudo(program: &str) -> bool {
+    matches!(program, "sudo" | "doas")
+}
+
+/// The same as a command of a script.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
     let words = start
         .from(is_runtime)
@@ -287,7 +310,7 @@ pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
 }
 
 fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread> {
-    let by_podman = words.first().is_some_and(|word| file_name(word) == "podman");
+    let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
     let mut words = words
         .iter()
         .map(String::as_str)
@@ -301,8 +324,7 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         may_be_rootless: by_podman && !by_root,
         ..Run::default()
     };
-    let without = || empty(place, "the `run` command names no image");
-    let image = run.options(place, &mut words)?.ok_or_else(without)?;
+    let image = run.options(place, &mut words)?.ok_or_else(|| without_image(place))?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

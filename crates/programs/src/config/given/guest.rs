@@ -5,6 +5,7 @@ use host::snapshot::Mount;
 use model::{Bytes, Unread};
 
 use super::garbled::empty;
+use super::shell;
 use super::starts::Start;
 pub use crate::vms::configured::Backing;
 use crate::vms::configured::{Asked, is_on, options, parts, size, value};
@@ -165,17 +166,24 @@ pub(super) fn is_firecracker(text: &str) -> bool {
     text.contains(FIRECRACKER) || text.contains("\"machine-config\"")
 }
 
-/// Firecracker's configuration.
-pub(super) fn of_firecracker(path: &str, text: &str) -> Result<Guest, Unread> {
-    let machine = firecracker::machine(path, text)?;
-    let asked = Asked {
-        memory: vec![machine.memory],
-        ..Asked::default()
-    };
-    let at = text.lines().position(|line| line.contains(TRACKED));
-    Ok(Guest {
-        tracked: at.filter(|_| machine.is_tracked).map(|at| format!("{path}:{}", at + 1)),
-        ..started(path, asked, Manager::Firecracker, true)
+/// A file with the command line of a hypervisor (a script, a log of libvirt, or /proc/PID/cmdline), or Firecracker's configuration.
+pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
+    if is_firecracker(text) {
+        let machine = firecracker::machine(path, text)?;
+        let asked = Asked {
+            memory: vec![machine.memory],
+            ..Asked::default()
+        };
+        let at = text.lines().position(|line| line.contains(TRACKED));
+        return Ok(Guest {
+            tracked: at.filter(|_| machine.is_tracked).map(|at| format!("{path}:{}", at + 1)),
+            ..started(path, asked, Manager::Firecracker, true)
+        });
+    }
+    of_start(&Start {
+        place: path.to_owned(),
+        words: shell::all_words(path, text)?,
+        ..Start::default()
     })
 }
 

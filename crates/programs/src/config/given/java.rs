@@ -1,8 +1,10 @@
-//! A Java virtual machine to be started, by its words or by a file of options.
+//! A Java command line, or a file of options for one.
 
 use model::{Cause, Unread};
 
 use super::garbled::empty;
+use super::kind::is_java;
+use super::shell;
 use crate::Jvm;
 use host::{CpuList, Snapshot, Source, Tree};
 
@@ -40,7 +42,12 @@ impl Java {
 }
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Java, Unread> {
-    of_words(path, options(text)).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))
+    let arguments = if shell::starts(text, is_java) {
+        shell::words(path, text, is_java)?
+    } else {
+        options(text)
+    };
+    of_words(path, arguments).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))
 }
 
 /// A JVM that is started with these words; `None` without an option.

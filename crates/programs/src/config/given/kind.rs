@@ -6,8 +6,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, dockerd, incus, ini, kata, node, nova, provision, proxmox, quadlet, script};
-use crate::config::files::file_name;
+use super::{bottlerocket, dockerd, incus, ini, kata, node, nova, provision, proxmox, quadlet, script, shell};
 use crate::config::{Parameters, tuned, written};
 use crate::dpdk;
 use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
@@ -127,7 +126,7 @@ impl FileKind {
     /// A script may print files of any form, and is none of them. One command of a program is read as such.
     fn of_script(path: &str, text: &str) -> Result<Self, GivenError> {
         let fits = |kind: &Self| match kind {
-            Self::Compose => starts(text, is_runtime),
+            Self::Compose => shell::starts(text, is_runtime),
             Self::Java | Self::Qemu | Self::Environment | Self::Dpdk | Self::Firecracker => kind.fits(text),
             _ => false,
         };
@@ -239,9 +238,9 @@ impl FileKind {
             Self::Limits => any(limit_line),
             // Indented it is the text of a file within another.
             Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]"),
-            Self::Environment if starts(text, is_java) || starts(text, is_runtime) => false,
+            Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
             Self::Environment => any(is_variable),
-            Self::Java => starts(text, is_java) || any(|line| line.starts_with("-XX:")),
+            Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
             Self::Postgres => {
                 any(|line| named(line, "shared_buffers") || named(line, "huge_pages")) || ini::is_patroni(text)
             }
@@ -255,10 +254,10 @@ impl FileKind {
             Self::Compose => {
                 let is_file =
                     has_services(text) && any(|line| ["image:", "build:"].iter().any(|key| line.starts_with(key)));
-                is_file || starts(text, is_runtime) || dockerd::is_daemon("", text) || quadlet::is_quadlet(text)
+                is_file || shell::starts(text, is_runtime) || dockerd::is_daemon("", text) || quadlet::is_quadlet(text)
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
-            Self::Qemu => starts(text, is_hypervisor),
+            Self::Qemu => shell::starts(text, is_hypervisor),
             Self::Firecracker => is_firecracker(text),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
@@ -309,20 +308,6 @@ const SCRIPTS: [&str; 9] = [
 
 pub(super) fn is_java(program: &str) -> bool {
     program == "java"
-}
-
-/// Words before a program that a file is looked through for it: `exec`, `env A=B`, `numactl -m 0`.
-const BEFORE: usize = 8;
-
-/// Does a file begin with a command that starts such a program?
-pub(super) fn starts(text: &str, is_program: fn(&str) -> bool) -> bool {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-    let words = lines
-        .flat_map(|line| line.split([' ', '\t', '\0']))
-        .filter(|word| !word.is_empty());
-    words
-        .take(BEFORE)
-        .any(|word| is_program(file_name(word.trim_matches(['"', '\'']))))
 }
 
 model::names!(FileKind, "a kind of file", {

@@ -4,9 +4,9 @@ use model::Bytes;
 
 use super::compose::is_runtime;
 use super::service::Service;
+use super::shell::file_name;
 use super::starts::{Start, marks};
 use crate::config::Setting;
-use crate::config::files::file_name;
 use crate::locks::{Lock, Locks};
 use crate::vms::configured::{options, size};
 use crate::vms::pinned::{self, assigns};

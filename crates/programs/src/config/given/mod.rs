@@ -29,6 +29,7 @@ mod proxmox;
 mod quadlet;
 pub(super) mod script;
 mod service;
+mod shell;
 mod shell_tokens;
 mod starts;
 mod take;

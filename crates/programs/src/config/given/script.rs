@@ -14,9 +14,9 @@ use std::mem;
 
 use super::FileKind;
 use super::kind::is_java;
+use super::shell::file_name;
 use super::shell_tokens::{Part, tokens};
 use super::starts::{READ_BY_JAVA, Start};
-use crate::config::files::file_name;
 use crate::config::{PoolWrite, Setting};
 use commands::{Command, assignment, commands, plain};
 use flow::Flow;

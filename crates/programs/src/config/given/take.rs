@@ -2,13 +2,10 @@
 
 use model::Unread;
 
-use super::compose::is_runtime;
-use super::garbled::{empty, garbled};
-use super::guest::{Guest, is_firecracker, is_hypervisor};
-use super::kind::{is_java, starts};
+use super::garbled::empty;
+use super::guest::{Guest, is_hypervisor};
 use super::node::{self, Setup};
 use super::script::Script;
-use super::shell_tokens::tokens;
 use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
@@ -33,7 +30,6 @@ impl Given {
             FileKind::Environment => self
                 .environment
                 .push((path.to_owned(), service::environment(path, text))),
-            FileKind::Java if starts(text, is_java) => self.command(path, text)?,
             FileKind::Java => self.java.push(java::parse(path, text)?),
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
@@ -43,14 +39,10 @@ impl Given {
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
-            FileKind::Compose if starts(text, is_runtime) => self.command(path, text)?,
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
-            FileKind::Qemu | FileKind::Firecracker if is_firecracker(text) => {
-                self.guests.push(guest::of_firecracker(path, text)?);
-            }
-            FileKind::Qemu | FileKind::Firecracker => self.command(path, text)?,
+            FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
             FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
             FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
@@ -82,33 +74,6 @@ impl Given {
         }
         self.run(script, path, text);
         Ok(())
-    }
-
-    /// A command that starts a known program, as a shell takes it, or with zero bytes between the words as /proc shows it.
-    fn command(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let words = text.split('\0').filter(|word| !word.is_empty());
-        let text = match text.contains('\0') {
-            true => shlex::try_join(words).unwrap_or_default(),
-            false => text.to_owned(),
-        };
-        if tokens(&text).is_none() {
-            return Err(garbled(path, 1, text.trim(), "a command line with closed quotes"));
-        }
-        let found = |given: &Self| {
-            (
-                given.guests.len(),
-                given.runs.len(),
-                given.commands.len(),
-                given.garbled.len(),
-            )
-        };
-        let before = found(self);
-        self.run(script::read(path, &text), path, &text);
-        let what = "no command is in it that starts a JVM, a container, or a virtual machine with its memory";
-        match found(self) == before {
-            true => Err(empty(path, what)),
-            false => Ok(()),
-        }
     }
 
     fn run(&mut self, script: Script, path: &str, text: &str) {

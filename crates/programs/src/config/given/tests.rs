@@ -223,7 +223,7 @@ fn java_is_read_as_a_process_would_be() {
         "## options\n-XX:+UseLargePages\n17-:-Xmx4g\n",
         "numactl -m 0 java -XX:+UseLargePages -Xmx4g Main",
     ] {
-        let java = given(&[("start", text)]).java().remove(0);
+        let java = given(&[("start", text)]).java.remove(0);
         assert!(
             java.jvm.large_pages && java.jvm.heap_max == Some(Bytes::gib(4)),
             "{text:?}: {java:?}"

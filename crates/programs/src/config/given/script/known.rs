@@ -1,10 +1,10 @@
 //! Programs that a script starts: which of them are known, behind which launchers, and what of their options only a run shows.
 
 use super::words::Word;
-use crate::config::files::file_name;
 use crate::config::given::compose::is_runtime;
 use crate::config::given::guest::is_hypervisor;
 use crate::config::given::kind::is_java;
+use crate::config::given::shell::file_name;
 use crate::{Kind, dpdk, page_options};
 
 /// Programs that start another one.

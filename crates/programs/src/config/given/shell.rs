@@ -1,0 +1,55 @@
+//! Command lines in files: as a shell takes them, or with zero bytes between the words as /proc shows them.
+
+use model::Unread;
+
+use super::garbled::{empty, garbled};
+
+/// Words before a program that a file is looked through for it: `exec`, `env A=B`, `numactl -m 0`.
+const BEFORE: usize = 8;
+
+/// The words of a command in a file, from the program on.
+pub(super) fn words(path: &str, text: &str, is_program: fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let words = all_words(path, text)?;
+    let program = words.iter().position(|word| is_program(file_name(word)));
+    Ok(words[program.unwrap_or(0)..].to_vec())
+}
+
+/// All of them; comment lines are left out, and a backslash at the end of a line joins it with the next.
+pub(super) fn all_words(path: &str, text: &str) -> Result<Vec<String>, Unread> {
+    let words: Vec<String> = if text.contains('\0') {
+        text.split('\0')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    } else {
+        let closed = || garbled(path, 1, text.trim(), "a command line with closed quotes");
+        shlex::split(&without_comments(text)).ok_or_else(closed)?
+    };
+    match words.is_empty() {
+        true => Err(empty(path, "it holds no command line")),
+        false => Ok(words),
+    }
+}
+
+/// Does a command line start such a program?
+pub(super) fn starts(text: &str, is_program: fn(&str) -> bool) -> bool {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let words = lines
+        .flat_map(|line| line.split([' ', '\t', '\0']))
+        .filter(|word| !word.is_empty());
+    words
+        .take(BEFORE)
+        .any(|word| is_program(file_name(word.trim_matches(['"', '\'']))))
+}
+
+pub(super) fn file_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn without_comments(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .collect();
+    lines.join("\n").replace("\\\n", " ")
+}
