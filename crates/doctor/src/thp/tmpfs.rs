@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::config::Setting;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{container, each, known, lacks_thp, largest, parts, programs, thp, thp_file};
+use crate::facts::{container, each, known, lacks_thp, largest, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller files of one program gain little.
@@ -18,7 +18,7 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
         return Ok(lines.iter().map(|line| refused(line, mounts)).collect());
     }
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    let cases = match shmem.as_str() {
+    let mut cases = match shmem.as_str() {
         "deny" => overridden(mounts).into_iter().collect(),
         _ => wasteful(evidence, mounts),
     };
@@ -28,7 +28,15 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
     }
     let all = programs(evidence);
     let of_programs = all.and_then(|all| each(all, |program| without_option(program, mounts, shmem)));
-    parts([Ok(cases), of_programs])
+    match of_programs {
+        Ok(more) => cases.extend(more),
+        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(reason) => {
+            let elsewhere = Some(cases);
+            return Err(Reason { elsewhere, ..reason });
+        }
+    }
+    Ok(cases)
 }
 
 /// A kernel without THP takes no other value than `never` (shmem_parse_one()).

@@ -238,7 +238,11 @@ fn again(source: &Source, seen: &mut Seen) {
     seen.cpu = seen.cpu.filter(|&cpu| now.is_some_and(|(_, on)| on == cpu));
 }
 
-/// Nanoseconds on a CPU; `None` without CONFIG_SCHED_INFO.
+/// Nanoseconds on a CPU; without CONFIG_SCHED_INFO from clock ticks.
 fn run_time(source: &Source, pid: u32, tid: u32) -> Option<u64> {
-    times(source, pid, tid).map(|[ran, _]| ran)
+    if let Some([ran, _]) = times(source, pid, tid) {
+        return Some(ran);
+    }
+    let ticks: u64 = Stat::of_thread(source, pid, tid)?.ticks()?.iter().sum();
+    Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }

@@ -56,6 +56,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         setup.boot.push(settings_line(place, &words.join(" ")));
     }
     setup.refused.extend(reserved(path, &all));
+    setup.refused.extend(no_toml(path, text));
     let has_kubelet = all.iter().any(|set| set.name.starts_with(KUBERNETES));
     match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() && !has_kubelet {
         true => Err(empty(
@@ -145,6 +146,16 @@ struct Assignment {
     line: usize,
     name: String,
     values: Vec<String>,
+}
+
+fn no_toml(path: &str, text: &str) -> Option<Refusal> {
+    let (_, errors) = DeTable::parse_recoverable(text);
+    let error = errors.first()?;
+    let at = error.span().map_or(0, |span| span.start);
+    let line = text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
+    let why = format!("no TOML: {}", error.message());
+    let fix = "mend this line: Bottlerocket takes nothing of user data that is no TOML".to_owned();
+    Some(Refusal::new(&format!("{path}:{line}"), why, fix, LINK))
 }
 
 /// In their order. What is no TOML is left out.
