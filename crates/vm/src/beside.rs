@@ -10,8 +10,7 @@ use model::Bytes;
 use model::guest::GuestPage;
 use model::latency::Access;
 
-use crate::config::Config;
-use crate::guest::{Done, Guest, Job, Kernel};
+use crate::guest::{Config, Done, Guest, Job, Kernel};
 use crate::stats::Stats;
 use crate::{Error, Hypervisor, MOST_BLOCKS, Memory, Ring, payload};
 

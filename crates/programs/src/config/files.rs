@@ -192,3 +192,7 @@ pub(crate) fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
     }
     quote
 }
+
+pub(crate) fn file_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}

@@ -1,5 +1,6 @@
 //! Command lines in files: as a shell takes them, or with zero bytes between the words as /proc shows them.
 
+pub(super) use crate::config::files::file_name;
 use model::Unread;
 
 use super::garbled::{empty, garbled};
@@ -40,10 +41,6 @@ pub(super) fn starts(text: &str, is_program: fn(&str) -> bool) -> bool {
     words
         .take(BEFORE)
         .any(|word| is_program(file_name(word.trim_matches(['"', '\'']))))
-}
-
-pub(super) fn file_name(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or_default()
 }
 
 fn without_comments(text: &str) -> String {
