@@ -295,10 +295,6 @@ fn without_image(place: &str) -> Unread {
     empty(place, "the `run` command names no image")
 }
 
-fn is_sudo(program: &str) -> bool {
-    matches!(program, "sudo" | "doas")
-}
-
 /// The same as a command of a script.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
     let words = start
