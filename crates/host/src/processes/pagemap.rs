@@ -86,7 +86,12 @@ const MOST: Bytes = Bytes::gib(4);
 ///
 /// Denied without CAP_SYS_ADMIN, which hides frame numbers.
 pub fn frames_of(process: u32, start: u64, len: u64) -> Reading<Vec<u64>> {
-    numbers(&format!("/proc/{process}/pagemap"), start, len.min(MOST.0)).into()
+    // In a PID namespace that has the /proc of another, its own number means another process.
+    let path = match process == std::process::id() {
+        true => "/proc/self/pagemap".to_owned(),
+        false => format!("/proc/{process}/pagemap"),
+    };
+    numbers(&path, start, len.min(MOST.0)).into()
 }
 
 fn numbers(path: &str, start: u64, len: u64) -> Result<Vec<u64>, Unread> {

@@ -46,6 +46,8 @@ const FIRST: f64 = 0.6;
 const FIRST_LARGE: f64 = 0.75;
 /// Huge pages sampled for the host's backing.
 const SAMPLED: u64 = 32;
+/// Lines to sample with when the first level is unknown: beyond any known first level.
+const LINES_ANYWAY: u32 = 200;
 
 /// Finds levels, walk costs, sharing and host backing. What could not be measured is a warning, not an error.
 ///
@@ -261,17 +263,17 @@ impl<'a> Job<'a> {
             self.tlb.host_backing = backing::emulated();
             return;
         }
-        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, 256);
+        let large = self.split(PageKind::Thp, PageKind::Base, SAMPLED, [LINES_ANYWAY, 256]);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
         let has_huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G);
-        let huge = has_huge.then(|| self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, 128));
+        let huge = has_huge.then(|| self.split(PageKind::HUGETLB_1G, PageKind::Thp, 1, [LINES_ANYWAY / 2, 128]));
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
     }
 
-    /// Visits half as many lines again as the first level has entries for the small pages, `most` at the most.
-    fn split(&mut self, large: PageKind, small: PageKind, count: u64, most: u32) -> Option<Split> {
+    /// Visits half as many lines again as the first level has entries for the small pages, `most` at the most; `unknown` where that is not known.
+    fn split(&mut self, large: PageKind, small: PageKind, count: u64, [unknown, most]: [u32; 2]) -> Option<Split> {
         let level = self.entries(small, 1);
-        let lines = level.map_or(most, |(entries, _)| (entries.high * 3 / 2).min(most));
+        let lines = level.map_or(unknown, |(entries, _)| (entries.high * 3 / 2).min(most));
         let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock, self.room()) {
             Ok(sampled) => sampled,
             Err(error) => {
