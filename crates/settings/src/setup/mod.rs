@@ -168,7 +168,7 @@ fn change(
     let found = access.look(place)?;
     if !found.is(from) {
         read_back(log, from)?;
-        return Err(SetupError::Drift(vec![survey::differs(place, told(from), &found, to)]));
+        return Err(SetupError::Drift(vec![survey::differs(place, &told(from), &found, to)]));
     }
     let moves = matches!(place, Place::Setting(path) if reserve::moves_with(path));
     let kept = reserve::now(access.sink()).filter(|_| moves);

@@ -57,9 +57,9 @@ fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) ->
     Ok(match &change.before {
         Reading::Known(planned) if from.holds(planned) => Ok(Task { place, from, to }),
         Reading::Known(Value::Text(planned)) if matches!(from, State::File(_)) => {
-            Err(differs(&place, Value::Sum(Sum::of(planned)).to_string(), &from, &to))
+            Err(differs(&place, &Value::Sum(Sum::of(planned)).to_string(), &from, &to))
         }
-        Reading::Known(planned) => Err(differs(&place, planned.to_string(), &from, &to)),
+        Reading::Known(planned) => Err(differs(&place, &planned.to_string(), &from, &to)),
         Reading::Unread(why) => Err(format!(
             "{place}: it was not read when the plan was made ({why}), so it could not be put back"
         )),
@@ -67,7 +67,7 @@ fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) ->
 }
 
 /// The drift at a place where something else was expected.
-pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State) -> String {
+pub(super) fn differs(place: &Place, planned: &str, found: &State, to: &State) -> String {
     let already = match found.is(to) {
         true => ", which is the planned value",
         false => "",
