@@ -148,7 +148,7 @@ fn esx35(seen: &Seen<'_>) -> Vec<Published> {
     vec![
         other_cycles("other work per access", other),
         fitted("esx35-gain", at(0)),
-        fitted("esx35-solaris", at(1)),
+        predicted("esx35-solaris", at(1)),
         shown(
             "the same at 8 GB, which the study does not give by itself",
             "% more",
