@@ -290,15 +290,17 @@ pub fn walk(source: &Source, pids: impl IntoIterator<Item = u32>, size: Option<B
         }
     }
     let coverage = Coverage::of(&areas);
-    let shared = areas.iter().filter(|area| Sort::of(*area) == Sort::Shared);
-    let shown: u64 = shared.map(|area| area.backing().total().0).sum();
+    // Of hugetlb pages the account has those that a process touched, whatever its mappings show.
+    let is_view = |area: &&Area| Sort::of(*area) == Sort::Shared && !area.is_hugetlb();
+    let shown: u64 = areas.iter().filter(is_view).map(|area| area.backing().total().0).sum();
+    let once = Coverage::of(areas.iter().filter(is_view)).shared.total();
     let mut own = coverage.own();
     tell(&mut own, size, of_size);
     let is_code = |area: &&Area| Sort::of(*area) == Sort::File && area.perms.contains('x');
     Walk {
         own,
         text: Coverage::of(areas.iter().filter(is_code)).file,
-        again: Bytes(shown.saturating_sub(coverage.shared.total().0)),
+        again: Bytes(shown.saturating_sub(once.0)),
         took: cpu_time().saturating_sub(began),
         areas,
         gone,

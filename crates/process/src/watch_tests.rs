@@ -123,25 +123,30 @@ fn pages_of_a_size_are_taken_out_of_base_pages_and_of_no_others() {
 
 #[test]
 fn a_segment_in_three_views_of_one_process_is_memory_once() {
-    let view = |start: &str| {
-        format!(
-            "{start} rw-s 00000000 00:01 42 /memfd:java_heap (deleted)\nSize: 65536 kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\n\
-             Rss: 65536 kB\nPss: 21845 kB\nAnonymous: 0 kB\nShmemPmdMapped: 0 kB\n"
-        )
+    let peak = |counts: &str, status: &str| {
+        let view = |start: &str| {
+            format!(
+                "{start} rw-s 00000000 00:01 42 /memfd:java_heap (deleted)\nSize: 65536 kB\nMMUPageSize: 4 kB\n{counts}\n"
+            )
+        };
+        let smaps = [
+            "040000000000-040004000000",
+            "080000000000-080004000000",
+            "100000000000-100004000000",
+        ]
+        .map(view);
+        let tree = Tree::new()
+            .file("/proc/71/status", format!("Name:\ta\nState:\tR (running)\n{status}\n"))
+            .file("/proc/71/smaps", smaps.concat());
+        let mut watch = Watch::new(UNKNOWN, None);
+        watch.source = Source::from_tree("made", tree);
+        watch.tick(71);
+        let seen = watch.finish(0);
+        assert_eq!(seen.backing.expect("one look").total(), Bytes::mib(64));
+        seen.peak
     };
-    let smaps = [
-        "040000000000-040004000000",
-        "080000000000-080004000000",
-        "100000000000-100004000000",
-    ]
-    .map(view);
-    let tree = Tree::new()
-        .file("/proc/71/status", "Name:\ta\nState:\tR (running)\nVmRSS:\t196608 kB\n")
-        .file("/proc/71/smaps", smaps.concat());
-    let mut watch = Watch::new(UNKNOWN, None);
-    watch.source = Source::from_tree("made", tree);
-    watch.tick(71);
-    let seen = watch.finish(0);
-    assert_eq!(seen.peak, Bytes::mib(64));
-    assert_eq!(seen.backing.expect("one look").total(), Bytes::mib(64));
+    let small = "KernelPageSize: 4 kB\nRss: 65536 kB\nPss: 21845 kB\nAnonymous: 0 kB\nShmemPmdMapped: 0 kB";
+    assert_eq!(peak(small, "VmRSS:\t196608 kB"), Bytes::mib(64));
+    let of_pool = "KernelPageSize: 2048 kB\nRss: 0 kB\nPss: 0 kB\nShared_Hugetlb: 65536 kB\nPrivate_Hugetlb: 0 kB\nVmFlags: rd wr sh ht";
+    assert_eq!(peak(of_pool, "VmRSS:\t0 kB\nHugetlbPages:\t65536 kB"), Bytes::mib(64));
 }
