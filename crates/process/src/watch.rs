@@ -193,7 +193,7 @@ impl Watch {
         }
     }
 
-    /// The kernel's accounts have a page for each mapping that shows it (ZGC maps its heap three times); the look tells how much of them that is.
+    /// The kernel's counters have a page once for each mapping that shows it (ZGC maps its heap three times). The last look shows how much that is.
     fn once(&self, accounted: u64) -> Bytes {
         Bytes((accounted as f64 * self.share_once()) as u64)
     }
@@ -203,7 +203,7 @@ impl Watch {
         1.0 - again
     }
 
-    /// What the accounts are expected to come to.
+    /// What these counters are expected to come to.
     fn expected(&self) -> u64 {
         (self.attention.expected() as f64 / self.share_once().max(0.01)) as u64
     }
@@ -268,7 +268,7 @@ pub struct Walk {
     pub took: Duration,
 }
 
-/// Looks at the mappings of processes. Pages of a THP size are told from base pages if one is given.
+/// Looks at the mappings of processes. Pages of a THP size are counted apart from base pages if one is given.
 pub fn walk(source: &Source, pids: impl IntoIterator<Item = u32>, size: Option<Bytes>) -> Walk {
     let began = cpu_time();
     let (mut areas, mut of_size, mut gone, mut why_not) = (Vec::new(), Bytes(0), Vec::new(), None);

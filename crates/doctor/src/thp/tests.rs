@@ -764,6 +764,11 @@ fn d28_huge_of_a_tmpfs() {
         mounts(java.area(shared(2048, "/dev/shm/jvmheap.x")).on(policy("never")), shm),
     );
     not_judged("D28", policy("never").without("/proc/self/mounts"), "mounts");
+    // What the mounts show is found, and the program that may not be looked at is named.
+    let guest_denied = guest().on(policy("always")).denied("/proc/61/smaps");
+    let judged = verdict("D28", mounts(guest_denied, &format!("{run}{shm}")));
+    let is_both = matches!(&judged, Verdict::Partly(found, not) if found.len() == 1 && not.reason.contains("denied"));
+    assert!(is_both, "{judged:?}");
 }
 
 #[test]

@@ -297,6 +297,7 @@ mod tests {
             of(r#"a 'b c' "d \"e\" \x" f\ g ''"#),
             ["a", "b c", r#"d "e" \x"#, "f g", ""]
         );
+        assert_eq!(of("grep -c #include a#b '#'"), ["grep", "-c", "#include", "a#b", "#"]);
         assert!(of("  ").is_empty());
         assert!(split("'a").is_err());
     }

@@ -195,7 +195,7 @@ fn release(folder: &Path) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{owner, version};
+    use super::{owner, release, version};
     use std::path::Path;
 
     #[test]
@@ -209,6 +209,15 @@ mod tests {
         assert_eq!(owner(1000, [0, 1000]), Ok(1000));
         assert_eq!(owner(1000, [0, 0]), Ok(1000));
         assert!(owner(1000, [101, 101]).expect_err("another's").contains("run as you"));
+    }
+
+    #[test]
+    fn the_release_is_the_first_number_of_the_path() {
+        let of = |path: &str| release(Path::new(path));
+        assert_eq!(of("/usr/lib/postgresql/12/bin"), 12);
+        assert_eq!(of("/usr/pgsql-16/bin"), 16);
+        assert_eq!(of("/usr/pgsql-9.6/bin"), 9);
+        assert_eq!(of("/usr/lib/postgresql/other/bin"), 0);
     }
 
     #[test]

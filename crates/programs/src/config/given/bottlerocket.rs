@@ -205,6 +205,17 @@ mod tests {
     use super::{assignments, is_user_data, setup};
 
     #[test]
+    fn what_is_no_toml_is_refused_with_its_line() {
+        let places = |value: &str| -> Vec<String> {
+            let text = format!("[settings.kernel.sysctl]\n\"vm.nr_hugepages\" = \"64\"\n{value}\n");
+            let refused = setup("a.toml", &text).expect("settings").refused;
+            refused.into_iter().map(|refusal| refusal.unread.place).collect()
+        };
+        assert_eq!(places("\"vm.nr_hugepages\" = \"8G\""), ["a.toml:3"]);
+        assert!(places("\"vm.max_map_count\" = \"65530\"").is_empty());
+    }
+
+    #[test]
     fn sections_and_lists_are_read() {
         let text = "[settings.kernel]\nsysctl.\"vm/nr_hugepages\" = \"64\" # pages\nsysctl.'vm.max_map_count' = '65530'\n\
                     [settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
