@@ -5,7 +5,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod catalogue;
 mod cgroups;
 mod databases;
 mod demand;
@@ -23,6 +22,7 @@ mod rule;
 mod settings;
 mod thp;
 mod tools;
+mod topics;
 mod vms;
 
 #[cfg(test)]
@@ -42,10 +42,10 @@ use model::findings::Diagnosis;
 use programs::Evidence;
 use remedy::{Draft, Ledger};
 
-pub use catalogue::rules;
 #[cfg(test)]
 use machines::Verdict;
 pub use rule::Rule;
+pub use topics::rules;
 
 /// How a reason begins that ends with the kinds of files which a rule looks at.
 pub const NO_FILE: &str = "no file of that kind was given: ";

@@ -1,5 +1,6 @@
 //! What a rule is, and how it reports a finding.
 
+pub(crate) mod answers;
 mod case;
 
 use std::fmt;
@@ -9,8 +10,8 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
-use crate::facts::parts;
 use crate::remedy::Draft;
+use answers::parts;
 pub(super) use case::Case;
 
 #[derive(Clone, Copy, Debug, Deserialize)]

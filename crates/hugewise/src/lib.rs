@@ -8,7 +8,6 @@ mod diff;
 mod files;
 mod helper;
 #[doc(hidden)]
-pub mod kinds;
 mod recipes;
 pub mod render;
 pub mod results;

@@ -9,7 +9,8 @@ use table::{coverage, true_reach};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::study::{
-    Choice, MIDDLE, MachineFacts, Published, Range, Setting, Simulation, Study, StudyError, Weights, counted, result,
+    Choice, MIDDLE, MachineFacts, Published, Range, Setting, Simulation, Study, StudyError, Sweep, Weights, counted,
+    result,
 };
 use translation::{Counts, Exits, Mode};
 
@@ -334,9 +335,10 @@ pub fn preset(
         all.baseline = simulated.baseline;
         all.is_dependent &= simulated.is_dependent;
         all.cases.extend(simulated.cases);
-        all.unknown.extend(simulated.unknown);
+        let new = |sweep: &Sweep| !all.unknown.contains(sweep);
+        let new: Vec<Sweep> = simulated.unknown.into_iter().filter(new).collect();
+        all.unknown.extend(new);
     }
-    all.unknown.dedup();
     Ok(all)
 }
 

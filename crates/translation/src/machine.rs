@@ -1,8 +1,8 @@
 //! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
 
 mod arrays;
+mod assumed;
 mod error;
-mod reading;
 pub(crate) mod unknown;
 
 use model::Bytes;
@@ -17,8 +17,8 @@ use crate::walk::caches::{Cache, PLACES};
 use crate::walk::radix::WalkCaches;
 use crate::walk::scatter::Scatter;
 use arrays::arrays;
+pub use assumed::RowReading;
 pub use error::MachineError;
-pub use reading::RowReading;
 
 /// A machine as far as translation needs it. What is `None` has no public source, and is swept.
 #[derive(Clone, Debug)]

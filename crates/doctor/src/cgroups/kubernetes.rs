@@ -8,9 +8,8 @@ use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
 use crate::demand::who;
-use crate::facts::{
-    bytes, default_size, each, each_looked_into, known, pages_for, persistent, pool_file, pools, programs,
-};
+use crate::facts::{bytes, default_size, each_looked_into, known, pages_for, persistent, pool_file, pools, programs};
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {

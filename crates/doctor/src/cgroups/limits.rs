@@ -7,9 +7,8 @@ use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
 
 use super::kubernetes::is_stale;
-use crate::facts::{
-    asks_for_other, container, count, each_looked_into, filled, known, parts, pools, programs, running,
-};
+use crate::facts::{asks_for_other, container, count, each_looked_into, filled, known, pools, programs, running};
+use crate::rule::answers::parts;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {

@@ -8,8 +8,8 @@ mod pods;
 #[cfg(test)]
 mod tests;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topics::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -6,7 +6,7 @@ use programs::postgres::HugePages;
 use programs::{Evidence, Kind};
 
 use crate::demand::{Other, Room, Shortage, no_mmap, shortages};
-use crate::facts::parts;
+use crate::rule::answers::parts;
 use crate::rule::{Answer, Case};
 
 /// Instances with automatic memory management beside a pool, or that are to start with huge pages alone.

@@ -7,7 +7,6 @@ use programs::config::given::FileKind;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{Area, Details, Kind, Limit, Program, Setting};
 
-use super::catalogue::Topic;
 use super::explain::is_chunk;
 use super::facts::{
     by_pool, default_page, each_looked_into, filled, has, known, pages_for, programs, running, shown_in, sum,
@@ -17,6 +16,7 @@ use super::limits::barred;
 use super::links;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
+use super::topics::Topic;
 
 mod files;
 

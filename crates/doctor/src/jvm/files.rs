@@ -8,7 +8,7 @@ use programs::{Evidence, JvmKind};
 use super::options::{in_vain, invalid_size};
 use super::transparent::under_never;
 use crate::demand::{Room, Shortage, shortages};
-use crate::facts::parts;
+use crate::rule::answers::parts;
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Java];

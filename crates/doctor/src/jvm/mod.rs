@@ -12,9 +12,9 @@ use model::Bytes;
 use programs::size::jvm;
 use programs::{Jvm, JvmKind};
 
-use super::catalogue::Topic;
 use super::facts::pages_for;
 use super::rule::Checks;
+use super::topics::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -13,8 +13,9 @@ use super::files::{self, of_run_time, what};
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
-    self, container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running, service,
+    self, container, default_size, each_looked_into, has, is_of_libvirt, known, programs, running, service,
 };
+use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {

@@ -14,8 +14,8 @@ use programs::config::given::FileKind;
 pub(crate) use memlock::bars_segments;
 pub(crate) use shm::barred;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topics::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

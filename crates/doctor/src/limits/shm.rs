@@ -6,10 +6,10 @@ use model::findings::Severity;
 use programs::{Evidence, Kind, Limit, Program};
 
 use crate::facts::{
-    by_pool, container, default_size, distribution, each_that_can, has, known, largest, persistent, pools, programs,
-    running,
+    by_pool, container, default_size, distribution, has, known, largest, persistent, pools, programs, running,
 };
 use crate::pools::is_miscounted;
+use crate::rule::answers::each_that_can;
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.

@@ -5,7 +5,8 @@ use host::snapshot::Node;
 use model::Bytes;
 use programs::{Evidence, Program};
 
-use crate::facts::{each, is_own, known, programs};
+use crate::facts::{is_own, known, programs};
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 /// A smaller program fills no node.

@@ -9,9 +9,9 @@ mod tests;
 use programs::Evidence;
 use programs::config::given::FileKind;
 
-use super::catalogue::Topic;
-use super::facts::parts;
+use super::rule::answers::parts;
 use super::rule::{Answer, Checks};
+use super::topics::Topic;
 
 pub(super) use confined::{is_confined, shares_cpus};
 

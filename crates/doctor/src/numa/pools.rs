@@ -10,11 +10,12 @@ use programs::{Area, Evidence, Kind, Program};
 use super::confined::shares_cpus;
 use crate::demand::{Shortage, shortages};
 use crate::facts::{
-    absent, bytes, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
+    absent, bytes, distribution, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
 };
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::pools::is_written_by_node;
 use crate::remedy::{Need, Remedy};
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn imbalance(evidence: &Evidence) -> Answer {

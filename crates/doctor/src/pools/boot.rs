@@ -8,9 +8,10 @@ use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 use super::missing::lines;
 use super::used::ASK;
 use crate::demand::guests;
-use crate::facts::{count, each, is_arm, known, lacks_hugetlb, pages_for, parts, pools, programs};
+use crate::facts::{count, is_arm, known, lacks_hugetlb, pages_for, pools, programs};
 use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
+use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {

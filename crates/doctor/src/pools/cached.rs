@@ -8,8 +8,9 @@ use programs::{Area, Evidence, Program};
 
 use super::asked::places;
 use super::path::mapped;
-use crate::facts::{available, by_pool, bytes, persistent, pool_file, readable, running, sum, total};
+use crate::facts::{available, by_pool, bytes, persistent, pool_file, running, sum, total};
 use crate::remedy::Need;
+use crate::rule::answers::readable;
 use crate::rule::{Case, Reason};
 
 /// What a program maps of files, and how much of that is resident.

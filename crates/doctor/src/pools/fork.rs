@@ -4,7 +4,8 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{each_that_can, known, parts, programs};
+use crate::facts::{known, programs};
+use crate::rule::answers::{each_that_can, parts};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn forks(evidence: &Evidence) -> Answer {

@@ -30,8 +30,8 @@ pub(super) use memory::{is_starved, starves};
 pub(super) use scripts::{is_written, is_written_by_node};
 pub(super) use usual::is_miscounted;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topics::Topic;
 
 /// The rule that finds no memory left beside the pools.
 pub(super) const STARVES: &str = "A03";

@@ -9,9 +9,9 @@ use programs::{Area, Kind, Program};
 
 use super::meant::of_pods;
 use crate::facts::{
-    asks_for_other, available, by_pool, bytes, count, default_size, each, known, pool_file, pools, programs, running,
-    sum,
+    asks_for_other, available, by_pool, bytes, count, default_size, known, pool_file, pools, programs, running, sum,
 };
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {

@@ -7,9 +7,10 @@ use model::Bytes;
 use programs::{Area, Evidence, Program};
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, default_size, each, in_postgres, known, oldest_of, persistent, pool_file, pools};
+use crate::facts::{available, bytes, default_size, in_postgres, known, oldest_of, persistent, pool_file, pools};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case};
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {

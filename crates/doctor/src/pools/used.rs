@@ -17,10 +17,11 @@ use super::writers::is_cut;
 use crate::databases::lacks;
 use crate::demand::is_asked_for;
 use crate::facts::{
-    available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
-    pool_file, pools, programs, readable, running, total,
+    available, by_pool, bytes, default_size, filled, is_own, known, largest, pages_for, persistent, pool_file, pools,
+    programs, running, total,
 };
 use crate::remedy::Need;
+use crate::rule::answers::{each, parts, readable};
 use crate::rule::{Answer, Case, Reason};
 use crate::thp::{asks_in_vain, is_missed, no_such_size};
 

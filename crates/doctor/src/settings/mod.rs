@@ -7,13 +7,14 @@ use programs::config::given::{FileKind, HugeMount};
 use programs::config::{BootForm, BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
-use super::catalogue::Topic;
 use super::demand::Room;
-use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp, unit};
+use super::facts::{default_size, distribution, each_looked_into, known, pages_for, running, thp, unit};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
+use super::rule::answers::{each, parts};
 use super::rule::{Answer, Case, Checks, Reason};
+use super::topics::Topic;
 
 mod keys;
 #[cfg(test)]

@@ -162,16 +162,15 @@ pub(super) fn except_advised(evidence: &Evidence) -> Answer {
             Reading::Known(on) => u32::from(*on).to_string(),
             Reading::Unread(why) => why.to_string(),
         };
-        let case = by_advice_alone(false, &program.title(), &unit.name, value, place);
+        let case = by_advice_alone(Case::likely, &program.title(), &unit.name, value, place);
         Ok(Some(case.seen(program.file("status"), "THP_enabled", shown)))
     })
 }
 
-/// A program whose unit keeps THP to what it advises.
-pub(super) fn by_advice_alone(sure: bool, who: &str, service: &str, value: &str, place: &str) -> Case {
+/// A program whose unit keeps THP to what it advises: a sure case, or a likely one.
+pub(super) fn by_advice_alone(case: fn(String) -> Case, who: &str, service: &str, value: &str, place: &str) -> Case {
     let what = format!("{who} gets THP only for memory that it advises, which no file of /proc shows");
-    let case = if sure { Case::sure(what) } else { Case::likely(what) };
-    case.seen(place, "MemoryTHP", value).fix(format!(
+    case(what).seen(place, "MemoryTHP", value).fix(format!(
         "if it should get THP everywhere: systemctl edit {service}, and MemoryTHP=inherit"
     ))
 }

@@ -6,9 +6,10 @@ use programs::Evidence;
 use programs::{Kind, Program};
 
 use super::vendors::{against_always, apart_from};
-use crate::facts::{each, each_looked_into, is_arm, known, policy, programs, thp, thp_file};
+use crate::facts::{each_looked_into, is_arm, known, policy, programs, thp, thp_file};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn redis(evidence: &Evidence) -> Answer {

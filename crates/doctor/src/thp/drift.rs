@@ -8,13 +8,12 @@ use programs::config::Setting;
 
 use super::sizes::dropped;
 use super::vendors::against_always;
-use crate::facts::{
-    bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp, thp_file,
-};
+use crate::facts::{bytes, default_size, known, lacks_thp, persistent, pool_file, pools, programs, thp, thp_file};
 use crate::kept::boot_again;
 use crate::links;
 use crate::pools::{is_written, request, starves};
 use crate::remedy::Remedy;
+use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {

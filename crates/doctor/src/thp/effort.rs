@@ -7,7 +7,8 @@ use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
 use super::vendors::{asked_by_vendor, off_for, private_thp};
-use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
+use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, policy, thp, thp_file};
+use crate::rule::answers::parts;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {

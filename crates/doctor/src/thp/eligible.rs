@@ -7,9 +7,8 @@ use programs::{Area, Evidence, Program};
 
 use super::stalls::stalls_much;
 use super::vendors::asked_by_vendor;
-use crate::facts::{
-    any_size, counted_areas, each_looked_into, known, looked_into, policy, range, readable, thp, thp_file,
-};
+use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, range, thp, thp_file};
+use crate::rule::answers::readable;
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.

@@ -25,7 +25,7 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let (value, place) = service.unit.thp.as_ref().filter(|(value, _)| value == "madvise")?;
-        Some(by_advice_alone(true, &service.name, &service.name, value, place))
+        Some(by_advice_alone(Case::sure, &service.name, &service.name, value, place))
     });
     Ok(cases.collect())
 }

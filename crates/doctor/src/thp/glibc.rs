@@ -6,12 +6,10 @@ use programs::{Area, Evidence, Program, in_list};
 
 use super::options;
 use super::told::{Told, alone, told};
-use crate::facts::{
-    available, count, default_size, each_that_can, is_arm, known, policy, pool_file, pools, programs, readable,
-    thp_file,
-};
+use crate::facts::{available, count, default_size, is_arm, known, policy, pool_file, pools, programs, thp_file};
 use crate::kept::boot_pages;
 use crate::remedy::Need;
+use crate::rule::answers::{each_that_can, readable};
 use crate::rule::{Answer, Case, Reason};
 
 /// The value of a tunable in GLIBC_TUNABLES.

@@ -4,8 +4,9 @@ use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::{Area, Evidence, Kind, Program};
 
-use crate::facts::{counted_areas, default_size, each_that_can, known, policy, pools, programs};
+use crate::facts::{counted_areas, default_size, known, policy, pools, programs};
 use crate::pools::uses_malloc;
+use crate::rule::answers::each_that_can;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn in_vain(evidence: &Evidence) -> Answer {

@@ -30,8 +30,8 @@ pub(super) use glibc::{asked_by, asks_in_vain};
 pub(super) use in_vain::{no_such_size, unread_conf};
 pub(super) use options::is_missed;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topics::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

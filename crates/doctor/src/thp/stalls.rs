@@ -6,13 +6,12 @@ use programs::config::is_packaged;
 use programs::{Evidence, Kind, Program};
 
 use super::effort::vmstat;
-use crate::facts::{
-    advised, distribution, is_own, known, largest, looked_into, parts, policy, readable, running, thp, thp_file,
-};
+use crate::facts::{advised, distribution, is_own, known, largest, looked_into, policy, running, thp, thp_file};
 use crate::links;
 use crate::numa::{is_confined, shares_cpus};
 use crate::pools::is_starved;
 use crate::remedy::Need;
+use crate::rule::answers::{parts, readable};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn stalls(evidence: &Evidence) -> Answer {

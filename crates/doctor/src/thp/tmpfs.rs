@@ -5,7 +5,8 @@ use model::Bytes;
 use programs::config::Setting;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{container, each, known, lacks_thp, largest, programs, thp, thp_file};
+use crate::facts::{container, known, lacks_thp, largest, programs, thp, thp_file};
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller files of one program gain little.

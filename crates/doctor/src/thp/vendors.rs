@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::databases::{is_old_mongo, wants_no_empty_pages};
 use super::dormant::dormant;
 use super::stalls::most_advised;
-use crate::facts::{each, known, largest, policy, programs, readable, running, sum, thp_file};
+use crate::facts::{known, largest, policy, programs, running, sum, thp_file};
 use crate::remedy::Need;
+use crate::rule::answers::{each, readable};
 use crate::rule::{Answer, Case, Reason};
 
 /// What a vendor asks for: a row of `vendors.toml`.

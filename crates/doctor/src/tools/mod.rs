@@ -3,9 +3,9 @@
 use model::Bytes;
 use programs::Evidence;
 
-use super::catalogue::Topic;
 use super::facts::{known, largest, programs};
 use super::rule::{Answer, Case, Checks, Reason};
+use super::topics::Topic;
 
 #[cfg(test)]
 mod tests;

@@ -11,11 +11,12 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use super::nova::unreserved;
 use super::sizes::{lacking, no_such_size, of_other_pool};
 use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
-use crate::facts::{count, default_size, distribution, known, pages_for, parts, pool_file};
+use crate::facts::{count, default_size, distribution, known, pages_for, pool_file};
 use crate::kept::boot_pages;
 use crate::links;
 use crate::pools::{is_mounted, mounted_sizes};
 use crate::remedy::Need;
+use crate::rule::answers::parts;
 use crate::rule::{Answer, Case, Reason};
 
 /// Files of guests, and at the end what leaves pages to other programs.

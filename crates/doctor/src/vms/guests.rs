@@ -8,11 +8,12 @@ use programs::{Area, Kind, Program};
 
 use super::definitions::on_pages;
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, default_size, each, has, is_in_group, is_of_libvirt, known,
-    largest, never_advised, pages_for, pool_file, pools, programs, thp, thp_file,
+    absent, any_size, available, bytes, counted_areas, default_size, has, is_in_group, is_of_libvirt, known, largest,
+    never_advised, pages_for, pool_file, pools, programs, thp, thp_file,
 };
 use crate::links;
 use crate::remedy::Need;
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn guest_without(evidence: &Evidence) -> Answer {

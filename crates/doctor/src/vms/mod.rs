@@ -11,8 +11,8 @@ mod tests;
 
 use programs::config::given::FileKind;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topics::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -7,8 +7,9 @@ use model::findings::Severity;
 use programs::config::given::{Nova, Reserved};
 use programs::{Evidence, Kind, Program};
 
-use crate::facts::{known, readable, running};
+use crate::facts::{known, running};
 use crate::links;
+use crate::rule::answers::readable;
 use crate::rule::{Answer, Case, Reason};
 
 /// Pages of one size on one node, which a program holds beside the guests.

@@ -4,7 +4,7 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Vmware;
 
-use crate::facts::each;
+use crate::rule::answers::each;
 use crate::rule::{Answer, Case};
 
 /// Machines that do not power on, or not with the pages that they ask for.

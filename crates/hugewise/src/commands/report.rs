@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::session::Session;
 use crate::cli::args::{self, Format};
-use crate::kinds::{WithResult, by_schema};
+use crate::results::kinds::{WithResult, by_schema};
 use crate::show::{Shape, form, reads, schema_name, write_chart};
 use crate::ui::Outcome;
 

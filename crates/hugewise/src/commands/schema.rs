@@ -5,7 +5,7 @@ use clap::CommandFactory;
 
 use super::session::Session;
 use crate::cli::{Cli, args};
-use crate::kinds::all;
+use crate::results::kinds::all;
 use crate::ui::Outcome;
 
 /// Runs `hugewise schema`.

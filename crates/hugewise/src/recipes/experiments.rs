@@ -262,7 +262,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The figures of claims; those of another measure than the experiment's say so.
+    /// The figures of claims of the experiment's measure, and the names of the others. Where all are others, each says so.
     fn quoted(&self, ids: &[Text], measure: &Text) -> Result<Published, FileError> {
         let name = self.text(measure)?;
         let Some(own) = self.file.measures.get(&name) else {
@@ -275,7 +275,14 @@ impl Reader<'_> {
             self.parsed(id, found)
         });
         let claims: Vec<&Claim> = claims.collect::<Result<_, _>>()?;
-        let figures: Vec<String> = claims.iter().map(|claim| figure(claim, own)).collect();
+        let (mut shown, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|claim| claim.measure == *own);
+        let ids: Vec<&str> = others.iter().map(|claim| claim.id.as_str()).collect();
+        let more = format!("of other quantities: {} (hugewise suite --claims)", ids.join(", "));
+        let more = (!shown.is_empty() && !others.is_empty()).then_some(more);
+        if shown.is_empty() {
+            shown = others;
+        }
+        let figures: Vec<String> = shown.iter().map(|claim| figure(claim, own)).chain(more).collect();
         Ok(Published {
             figure: figures.join("; "),
             source: claims.first().map(|claim| claim.source.clone()).unwrap_or_default(),

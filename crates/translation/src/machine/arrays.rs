@@ -3,8 +3,8 @@
 use model::Bytes;
 use model::tlb::Ways;
 
+use super::assumed::RowReading;
 use super::error::MachineError;
-use super::reading::RowReading;
 use crate::access::Side;
 use crate::cpus::{TlbKind, TlbRow};
 use crate::tlb::level::{Array, Held};

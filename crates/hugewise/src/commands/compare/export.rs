@@ -8,7 +8,7 @@ use model::compare::Compare;
 use super::between::Typed;
 use crate::cli::args;
 use crate::files::{Access, Existing, Target};
-use crate::render::prove::compare::exported;
+use crate::render::export::hyperfine;
 
 /// The file that other tools read.
 pub(super) struct Export<'a> {
@@ -29,7 +29,7 @@ impl<'a> Export<'a> {
     /// Each command with its parameters.
     pub(super) fn write(mut self, compared: &Compare, typed: &[Typed]) -> anyhow::Result<()> {
         let command = |typed: &Typed| (typed.command.clone(), typed.values.clone());
-        let text = exported::json(compared, &typed.iter().map(command).collect::<Vec<_>>());
+        let text = hyperfine::json(compared, &typed.iter().map(command).collect::<Vec<_>>());
         let put = self.target.put(text.as_bytes(), Existing::Replace);
         put.map(drop).with_context(|| option(self.file))
     }

@@ -19,7 +19,7 @@ use programs::size::postgres::{self, Origin, Postgres};
 use programs::{Kind, auto_conf};
 
 use super::super::running::{self, Own};
-use super::super::size::{estimated, server};
+use super::super::size::{ask_postgres, estimated};
 
 /// Pages for the goal, beside those in use; goals that name their pages themselves need none here.
 pub(super) fn needs(
@@ -124,7 +124,7 @@ fn of_postgres(
     let is_own = goal
         .page
         .is_none_or(|page| Some(page) == settings.page || page == default);
-    let said = server::pages(source, Path::new(&goal.file), page).and_then(|said| match said {
+    let said = ask_postgres::pages(source, Path::new(&goal.file), page).and_then(|said| match said {
         (_, Origin::Program) if !is_own => Err("it would print the number for another page size".to_owned()),
         said => Ok(said),
     });

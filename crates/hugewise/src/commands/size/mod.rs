@@ -1,6 +1,6 @@
 //! `hugewise size`: how many, and how far it reaches, with the arithmetic shown.
 
-pub(super) mod server;
+pub(super) mod ask_postgres;
 
 use std::path::{Path, PathBuf};
 
@@ -157,7 +157,7 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
         }
         if !args.estimate && args.shared_buffers.is_none() {
             let page = settings.page.unwrap_or(args.pages);
-            match server::pages(source, file, page) {
+            match ask_postgres::pages(source, file, page) {
                 Ok((pages, origin)) => return Ok((postgres::told(pages, page, origin)?, warnings)),
                 Err(why) => warnings.push(estimated(&why)),
             }

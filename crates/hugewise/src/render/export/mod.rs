@@ -1,6 +1,7 @@
 //! Exporters: results in forms that other programs read, such as monitoring, code scanning, shells and Ansible.
 
 pub(super) mod ansible;
+pub(crate) mod hyperfine;
 pub(super) mod prometheus;
 pub(super) mod sarif;
 pub(super) mod shell;

@@ -191,9 +191,10 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
     ];
     let mut sheet = Sheet::of("Published and simulated", fields, rows.iter());
     let mut sources: Vec<&str> = Vec::new();
-    for row in rows {
-        if !sources.contains(&row.source.as_str()) {
-            sources.push(&row.source);
+    for source in rows.iter().map(|row| row.source.as_str()) {
+        // A parameter that was chosen has no source.
+        if !source.is_empty() && !sources.contains(&source) {
+            sources.push(source);
         }
     }
     sheet.note(format!("published by: {}", sources.join("; ")));

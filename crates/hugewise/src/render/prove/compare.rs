@@ -2,7 +2,6 @@
 
 mod amounts;
 pub(crate) mod events;
-pub(crate) mod exported;
 mod forecast;
 pub(super) mod gains;
 mod inplace;

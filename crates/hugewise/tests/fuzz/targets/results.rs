@@ -1,7 +1,7 @@
 //! Results and logs of finished runs, as another may have written them.
 
 use draw::Look;
-use hugewise::kinds::{WithResult, by_schema};
+use hugewise::results::kinds::{WithResult, by_schema};
 use hugewise::show::{CHARTS, Format, Shape, show};
 use model::Envelope;
 use serde_json::{Value, json};

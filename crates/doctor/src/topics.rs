@@ -1,4 +1,4 @@
-//! The catalogue of rules: those of all topics.
+//! All topics, and their rules.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
