@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What verdicts of `hugewise compare` are worth, on live programs: proof of each run, comparisons of a program with itself, and rankings beside hyperfine.
 
-    benches/proved.py pages [--times 20] [--memtest "128 2"]   memtest (MiB, millions of steps) on base pages and THP: no run on other pages counts, and as many pairs by hand (as root)
+    benches/proved.py pages [--times 20]         memtest on base pages and THP: no run on other pages counts, and as many pairs by hand (as root)
     benches/proved.py itself [--times 200]       two equal commands: how many comparisons give a verdict
     benches/proved.py ranks [--times 20]         two commands 5 % apart while bursts of other work come and go: who ranks them wrongly
     benches/proved.py forecast [--times 50]      what `--what-can-be-seen` says beside the comparisons of planted slow-downs that follow
     benches/proved.py readme                     examples of hyperfine's README, translated
 
-The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Pairs by hand change the machine's THP
+`pages` takes --memtest "128 2": MiB and millions of steps. The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Pairs by hand change the machine's THP
 policy for each run; nothing else is changed.
 """
 
@@ -210,9 +210,11 @@ def main():
     parser.add_argument("what", choices=["pages", "itself", "ranks", "forecast", "readme"])
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--hugewise", default=hugewise_path())
-    parser.add_argument("--memtest", default=" ".join(MEMTEST), help="its MiB and millions of steps")
+    parser.add_argument("--memtest", default=" ".join(MEMTEST), help="pages: MiB and millions of steps")
     typed = parser.parse_args()
     MEMTEST[:] = typed.memtest.split()
+    if len(MEMTEST) != 2:
+        parser.error(f"--memtest {typed.memtest}: expected MiB and millions of steps, such as \"128 2\"")
     if not typed.hugewise or (typed.what == "ranks" and not shutil.which("hyperfine")):
         sys.exit("hugewise (--hugewise) or hyperfine is missing")
     made = {"pages": pages, "itself": itself, "ranks": ranks, "forecast": forecast, "readme": readme}[typed.what]

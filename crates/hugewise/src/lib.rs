@@ -7,7 +7,6 @@ pub mod commands;
 mod diff;
 mod files;
 mod helper;
-#[doc(hidden)]
 mod recipes;
 pub mod render;
 pub mod results;

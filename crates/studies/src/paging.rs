@@ -9,8 +9,7 @@ use table::{coverage, true_reach};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::study::{
-    Choice, MIDDLE, MachineFacts, Published, Range, Setting, Simulation, Study, StudyError, Sweep, Weights, counted,
-    result,
+    Choice, MIDDLE, MachineFacts, Published, Range, Setting, Simulation, Study, StudyError, Weights, counted, result,
 };
 use translation::{Counts, Exits, Mode};
 
@@ -335,9 +334,11 @@ pub fn preset(
         all.baseline = simulated.baseline;
         all.is_dependent &= simulated.is_dependent;
         all.cases.extend(simulated.cases);
-        let new = |sweep: &Sweep| !all.unknown.contains(sweep);
-        let new: Vec<Sweep> = simulated.unknown.into_iter().filter(new).collect();
-        all.unknown.extend(new);
+        for sweep in simulated.unknown {
+            if !all.unknown.contains(&sweep) {
+                all.unknown.push(sweep);
+            }
+        }
     }
     Ok(all)
 }

@@ -276,8 +276,8 @@ impl Reader<'_> {
         });
         let claims: Vec<&Claim> = claims.collect::<Result<_, _>>()?;
         let (mut shown, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|claim| claim.measure == *own);
-        let ids: Vec<&str> = others.iter().map(|claim| claim.id.as_str()).collect();
-        let more = format!("of other quantities: {} (hugewise suite --claims)", ids.join(", "));
+        let named: Vec<&str> = others.iter().map(|claim| claim.id.as_str()).collect();
+        let more = format!("of other quantities: {} (hugewise suite --claims)", named.join(", "));
         let more = (!shown.is_empty() && !others.is_empty()).then_some(more);
         if shown.is_empty() {
             shown = others;
@@ -285,7 +285,7 @@ impl Reader<'_> {
         let figures: Vec<String> = shown.iter().map(|claim| figure(claim, own)).chain(more).collect();
         Ok(Published {
             figure: figures.join("; "),
-            source: claims.first().map(|claim| claim.source.clone()).unwrap_or_default(),
+            source: shown.first().map(|claim| claim.source.clone()).unwrap_or_default(),
         })
     }
 

@@ -25,7 +25,7 @@ use crate::show::{CHARTS, FINDINGS, Format, PLANS, Shape, TABLES, reads, schema}
 
 /// What is done with a result of whichever kind.
 pub trait WithResult {
-    /// What comes of it.
+    /// What is returned for a result of any kind.
     type Outcome;
     /// Does it with a result of this kind.
     fn with<T: Shape>(self) -> Self::Outcome;

@@ -6,6 +6,7 @@ pub mod checkup;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
+#[doc(hidden)]
 pub mod kinds;
 pub mod mappings;
 pub mod ps;

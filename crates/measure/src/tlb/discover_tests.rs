@@ -156,6 +156,7 @@ fn under_absurd_noise_it_does_not_know() {
         leaves: None,
         ..Noise::default()
     };
+    // Each takes ten seconds: all rounds are made.
     for seed in 0..2 {
         let found = discover(Simulated::new(&arrays, 21.0, noise, seed), ROUNDS, &|| false);
         for level in &found {

@@ -1,4 +1,4 @@
-//! Exporters: results in forms that other programs read, such as monitoring, code scanning, shells and Ansible.
+//! Exporters: results in forms that other programs read, such as monitoring, code scanning, shells, Ansible and readers of hyperfine's JSON.
 
 pub(super) mod ansible;
 pub(crate) mod hyperfine;

@@ -197,7 +197,9 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
             sources.push(source);
         }
     }
-    sheet.note(format!("published by: {}", sources.join("; ")));
+    if !sources.is_empty() {
+        sheet.note(format!("published by: {}", sources.join("; ")));
+    }
     sheet
 }
 
