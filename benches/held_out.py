@@ -11,10 +11,10 @@ simulated guest as those of the program do, and memory is brought in order befor
 within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what all memory on huge pages saves by the runs on
 half of it alone, which have not seen them.
 """
-import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
+import argparse, contextlib, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
 from predict import HERE, NEAR, Program, compare, measured_tlb, result, row_of, run
-from shared import bring_in_order, hugewise_path, tell
+from shared import bring_in_order, hugewise_path, reports_held_back, tell
 
 KERNELS = "updates list tree probe sparse dense quick heap sieve transpose stencil ranks".split()
 TEXT = "{dir}/text"
@@ -147,6 +147,7 @@ def main():
     parser.add_argument("--only", help="programs by name, separated by commas")
     parser.add_argument("--keep", help="a directory of results that are not made again")
     parser.add_argument("--make", default="compared,predicted")
+    parser.add_argument("--hold-reports", action="store_true", help="as root: free memory is not reported to the host for a while, where the kernel has a switch for it")
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
@@ -155,7 +156,8 @@ def main():
     if asked.calibrate:
         lines = ["| program | compared, 95 % CI | calibrated | off | by half alone |", "|---|---:|---:|---:|---:|"]
     print("\n".join(lines), flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    held = reports_held_back() if asked.hold_reports else contextlib.nullcontext()
+    with tempfile.TemporaryDirectory() as folder, held:
         file = os.path.join(asked.keep or folder, "tlb.json")
         tlb = json.load(open(file)) if os.path.exists(file) else measured_tlb(hugewise, file)
         all_counts = []

@@ -8,7 +8,7 @@
     benches/proved.py readme                     examples of hyperfine's README, translated
 
 `pages` takes --memtest "128 2": MiB and millions of steps. The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Pairs by hand change the machine's THP
-policy for each run; nothing else is changed.
+policy for each run, and --hold-reports two settings; both come back, and nothing else is changed.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import json
 import math
 import os
 import random
-import re
 import shutil
 import statistics
 import subprocess
@@ -27,7 +26,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-from shared import hugewise_path
+from shared import hugewise_path, put_back, reports_held_back
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -46,29 +45,12 @@ def memtest(folder):
     return program
 
 
-@contextlib.contextmanager
-def policy(choice):
-    """The machine's THP policy; what it was comes back."""
-    with open(THP) as file:
-        before = re.search(r"\[(\w+)\]", file.read())[1]
-    try:
-        put(choice)
-        yield
-    finally:
-        put(before)
-
-
-def put(choice):
-    with open(THP, "w") as file:
-        file.write(choice)
-
-
 def pairs_by_hand(program, pairs):
     """CPU time of the program under the policy `never` over that under `always`, pair by pair, as the kernel counts it for the child."""
     for at in range(pairs):
         times = {}
         for choice in random.sample(["never", "always"], 2):
-            with policy(choice):
+            with put_back(THP, choice):
                 before = sum(os.times()[2:4])
                 subprocess.run([program, *MEMTEST], check=True, stdout=subprocess.DEVNULL)
                 times[choice] = sum(os.times()[2:4]) - before
@@ -211,6 +193,7 @@ def main():
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--hugewise", default=hugewise_path())
     parser.add_argument("--memtest", default=" ".join(MEMTEST), help="pages: MiB and millions of steps")
+    parser.add_argument("--hold-reports", action="store_true", help="as root: free memory is not reported to the host for a while, where the kernel has a switch for it")
     typed = parser.parse_args()
     MEMTEST[:] = typed.memtest.split()
     if len(MEMTEST) != 2:
@@ -218,7 +201,8 @@ def main():
     if not typed.hugewise or (typed.what == "ranks" and not shutil.which("hyperfine")):
         sys.exit("hugewise (--hugewise) or hyperfine is missing")
     made = {"pages": pages, "itself": itself, "ranks": ranks, "forecast": forecast, "readme": readme}[typed.what]
-    with tempfile.TemporaryDirectory() as folder:
+    held = reports_held_back() if typed.hold_reports else contextlib.nullcontext()
+    with tempfile.TemporaryDirectory() as folder, held:
         made(os.path.abspath(typed.hugewise), typed.times, folder)
 
 

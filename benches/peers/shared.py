@@ -1,5 +1,5 @@
 """What the benches have in common: where hugewise is, what a command costs, and how a result is told."""
-import mmap, os, shutil, subprocess, sys, time
+import contextlib, mmap, os, re, shutil, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -44,6 +44,40 @@ def bring_in_order():
             most -= pages
     except OSError as why:
         print(f"memory stays as it is: {why}", file=sys.stderr)
+
+
+# How long memory is free before it is reported to the host (ms), and how much of it may wait; some kernels have these.
+REPORTING = "/sys/module/page_reporting/parameters"
+REPORTS = {"min_free_ms": "60000", "max_waiting_mib": "65536"}
+
+
+@contextlib.contextmanager
+def put_back(path, value):
+    """A setting of the machine, for a while; of several choices the one in brackets comes back."""
+    with open(path) as file:
+        before = file.read().strip()
+    chosen = re.search(r"\[(\w+)\]", before)
+    try:
+        put(path, value)
+        yield
+    finally:
+        put(path, chosen[1] if chosen else before)
+
+
+def put(path, value):
+    with open(path, "w") as file:
+        file.write(value)
+
+
+@contextlib.contextmanager
+def reports_held_back():
+    """Free memory stays with this guest, where its kernel lets that be set: a host that takes it back makes its next touch cost up to three times the run."""
+    with contextlib.ExitStack() as stack:
+        for name, most in REPORTS.items():
+            if os.path.exists(os.path.join(REPORTING, name)):
+                stack.enter_context(put_back(os.path.join(REPORTING, name), most))
+                print(f"{name} of page_reporting is {most} for a while")
+        yield
 
 
 def cost(command):

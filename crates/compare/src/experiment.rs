@@ -327,7 +327,7 @@ impl<E: Executor> Experiment<'_, E> {
         compare.parts = parts::of_runs(&compare, level);
         let warnings = warnings::all(&compare);
         let cut = (self.warmed < self.spec.warm_up).then(|| warnings::warm_up_cut(self.warmed, self.spec.warm_up));
-        let own = self.executor.warnings();
+        let own = self.executor.warnings(&compare);
         Ok((compare, own.into_iter().chain(warnings).chain(cut).collect()))
     }
 

@@ -26,7 +26,6 @@ mod topics;
 mod vms;
 
 #[cfg(test)]
-#[path = "files/tests.rs"]
 mod files_tests;
 #[cfg(test)]
 #[path = "tests/machines.rs"]

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod accounts;
+mod balloon;
 pub mod cpu_list;
 pub mod distance;
 pub mod glob;
@@ -28,6 +29,7 @@ pub mod copy {
 }
 
 pub use accounts::Accounts;
+pub use balloon::reports_free_pages;
 pub use cpu_list::CpuList;
 pub use distance::Distances;
 pub use input::{Input, InputError};

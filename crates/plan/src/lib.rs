@@ -25,7 +25,7 @@ mod wanted;
 #[cfg(test)]
 mod injection_tests;
 #[cfg(test)]
-mod recipe_tests;
+mod published_tests;
 #[cfg(test)]
 mod tests;
 

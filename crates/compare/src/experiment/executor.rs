@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::Warning;
-use model::compare::{Run, Start};
+use model::compare::{Compare, Run, Start};
 
 use crate::Error;
 
@@ -33,8 +33,8 @@ pub trait Executor {
     fn starts(&self) -> Vec<Start> {
         Vec::new()
     }
-    /// What to know of its runs that is in none of them.
-    fn warnings(&self) -> Vec<Warning> {
+    /// What to know of its runs beside what they came to.
+    fn warnings(&self, _compare: &Compare) -> Vec<Warning> {
         Vec::new()
     }
     /// Why its runs lack hardware counters, or what those leave out.

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use ::process::{Attention, Cpu, Ended, Outputs};
 use chase::counters::program::Event;
-use model::compare::{Metric, Run, Start};
+use host::Source;
+use model::compare::{Compare, Metric, Run, Start};
 use model::{Backing, Bytes, PageKind, Warning, counted};
 
 pub use self::arm::Arm;
@@ -32,7 +33,7 @@ use super::metric::{Asked, From};
 use super::policy::LEAST_BASE;
 use super::score::Counter;
 use super::technique::Collapse;
-use super::{Around, Error, Executor};
+use super::{Around, Error, Executor, warnings};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
@@ -87,8 +88,8 @@ impl Executor for Live<'_> {
         self.counting.note()
     }
 
-    fn warnings(&self) -> Vec<Warning> {
-        let warning = |(arm, (count, status)): (&String, &(usize, String))| {
+    fn warnings(&self, compare: &Compare) -> Vec<Warning> {
+        let failed = |(arm, (count, status)): (&String, &(usize, String))| {
             let text = format!(
                 "{} of `{arm}`, warm-up and trials among them, ended with an error (the last one with {status}), and count all the same: they may have \
                  done less",
@@ -96,7 +97,13 @@ impl Executor for Live<'_> {
             );
             Warning::new("runs-failed", text)
         };
-        self.failed.borrow().iter().map(warning).collect()
+        let reporting = host::reports_free_pages(&Source::live()).then(|| warnings::free_page_reporting(compare));
+        self.failed
+            .borrow()
+            .iter()
+            .map(failed)
+            .chain(reporting.flatten())
+            .collect()
     }
 }
 

@@ -25,6 +25,8 @@ const LOOKING: f64 = 0.01;
 const WELL_COVERED: f64 = 0.9;
 /// Shares of memory on an arm's pages that lie this far apart are no longer one state of the program.
 const VARIES: f64 = 0.25;
+/// System time that runs of one arm may differ by, as a share of their CPU time: as much as many gains.
+const SYSTEM_VARIES: f64 = 0.25;
 /// Preemptions per second of CPU time, beyond which others want the CPUs as much as the program does: an undisturbed
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
@@ -261,6 +263,32 @@ fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Warning> {
         arm.name, reference.name
     );
     Some(Warning::new("memory-bloat", text))
+}
+
+/// Of a guest that reports free pages to its host, if time in the kernel counts: runs that get reported pages wait for the host's page
+/// faults, others do not.
+pub(crate) fn free_page_reporting(compare: &Compare) -> Option<Warning> {
+    let with_system = [Metric::Wall, Metric::Cpu, Metric::System].map(Metric::name);
+    let counts = metrics(compare).any(|metric| with_system.contains(&metric));
+    counts.then(|| system_varies(&compare.arms)).flatten()
+}
+
+/// The arm whose system time varies most.
+fn system_varies(arms: &[Arm]) -> Option<Warning> {
+    let varies = |arm: &Arm| {
+        let system = stats::sorted(&arm.values(Metric::System.name()));
+        let (least, most) = (*system.first()?, *system.last()?);
+        let share = (most - least) / stats::median(&arm.values(Metric::Cpu.name()))?;
+        let text = format!(
+            "system time of `{}` varies from {least:.2} to {most:.2} s between runs, and this guest reports free pages to its host: the next touch of \
+             such a page faults on the host, too, in some runs and not in others; compare user time (--metric user), or switch it off on the host \
+             (free-page-reporting=off of virtio-balloon)",
+            arm.name
+        );
+        (share > SYSTEM_VARIES).then_some((share, text))
+    };
+    let most = arms.iter().filter_map(varies).max_by(|a, b| a.0.total_cmp(&b.0));
+    most.map(|(_, text)| Warning::new("free-page-reporting", text))
 }
 
 /// Too little time for a verdict is worth saying; enough of it is not.

@@ -3,7 +3,7 @@
 use model::compare::{Arm, Metric, Run};
 use model::{Backing, Bytes, PageKind};
 
-use super::{Bloat, bloat, memory_bloat};
+use super::{Bloat, bloat, memory_bloat, system_varies};
 use crate::proof::effect;
 
 /// An arm whose runs take so many MiB.
@@ -56,4 +56,28 @@ fn a_tenth_more_memory_is_no_bloat_and_more_is_said_with_both_sizes() {
 fn memory_that_is_not_known_is_no_bloat() {
     assert_eq!(bloat(&arm("base", &[]), &arm("thp", &[100])), None);
     assert_eq!(bloat(&arm("base", &[0]), &arm("thp", &[100])), None);
+}
+
+/// Live runs took 0.27 s, 0.04 s of it in the kernel; the first after pages were reported took 0.71 s there.
+#[test]
+fn system_time_that_varies_is_reported_with_its_range() {
+    let of = |system: &[f64]| {
+        let mut arm = arm("thp", &vec![256; system.len()]);
+        for (run, system) in arm.runs.iter_mut().zip(system) {
+            run.metrics
+                .extend([("system".to_owned(), *system), ("cpu".to_owned(), 0.23 + system)]);
+        }
+        system_varies(&[arm, self::arm("base", &[256])])
+    };
+    assert_eq!(of(&[0.04, 0.05, 0.03, 0.05]), None);
+    assert_eq!(of(&[]), None);
+    let warning = of(&[0.71, 0.04, 0.03, 0.05]).expect("a warning");
+    assert_eq!(warning.code, "free-page-reporting");
+    assert!(
+        warning
+            .text
+            .starts_with("system time of `thp` varies from 0.03 to 0.71 s between runs"),
+        "{}",
+        warning.text
+    );
 }
