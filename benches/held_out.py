@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--only", help="programs by name, separated by commas")
     parser.add_argument("--keep", help="a directory of results that are not made again")
     parser.add_argument("--make", default="compared,predicted")
-    parser.add_argument("--hold-reports", action="store_true", help="as root: free memory is not reported to the host for a while, where the kernel has a switch for it")
+    parser.add_argument("--hold-reports", action="store_true", help="as root: free pages are reported to the host later, where the kernel has switches for it")
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")

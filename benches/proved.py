@@ -193,7 +193,7 @@ def main():
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--hugewise", default=hugewise_path())
     parser.add_argument("--memtest", default=" ".join(MEMTEST), help="pages: MiB and millions of steps")
-    parser.add_argument("--hold-reports", action="store_true", help="as root: free memory is not reported to the host for a while, where the kernel has a switch for it")
+    parser.add_argument("--hold-reports", action="store_true", help="as root: free pages are reported to the host later, where the kernel has switches for it")
     typed = parser.parse_args()
     MEMTEST[:] = typed.memtest.split()
     if len(MEMTEST) != 2:

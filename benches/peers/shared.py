@@ -1,5 +1,5 @@
 """What the benches have in common: where hugewise is, what a command costs, and how a result is told."""
-import contextlib, mmap, os, re, shutil, subprocess, sys, time
+import contextlib, mmap, os, re, shutil, signal, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -53,10 +53,11 @@ REPORTS = {"min_free_ms": "60000", "max_waiting_mib": "65536"}
 
 @contextlib.contextmanager
 def put_back(path, value):
-    """A setting of the machine, for a while; of several choices the one in brackets comes back."""
+    """A setting of the machine, for a while; of several choices the one in brackets comes back, also where this process is told to stop."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with open(path) as file:
         before = file.read().strip()
-    chosen = re.search(r"\[(\w+)\]", before)
+    chosen = re.search(r"\[([^\]]+)\]", before)
     try:
         put(path, value)
         yield
@@ -71,13 +72,21 @@ def put(path, value):
 
 @contextlib.contextmanager
 def reports_held_back():
-    """Free memory stays with this guest, where its kernel lets that be set: a host that takes it back makes its next touch cost up to three times the run."""
+    """Free pages are reported to the host later, for a while. What was reported all the same is printed at the end."""
+    if not all(os.path.exists(os.path.join(REPORTING, name)) for name in REPORTS):
+        sys.exit(f"--hold-reports: this kernel has no {' and '.join(REPORTS)} in {REPORTING}")
     with contextlib.ExitStack() as stack:
         for name, most in REPORTS.items():
-            if os.path.exists(os.path.join(REPORTING, name)):
-                stack.enter_context(put_back(os.path.join(REPORTING, name), most))
-                print(f"{name} of page_reporting is {most} for a while")
+            stack.enter_context(put_back(os.path.join(REPORTING, name), most))
+        before = reported()
         yield
+        print(f"reported to the host all the same: {(reported() - before) >> 10} MiB", file=sys.stderr)
+
+
+def reported():
+    """KiB of free memory that were reported since the machine started."""
+    with open(os.path.join(REPORTING, "reported_kib")) as file:
+        return int(file.read())
 
 
 def cost(command):

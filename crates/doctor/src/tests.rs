@@ -93,7 +93,7 @@ fn tests_of_rules(directory: &Path) -> String {
     for path in entries {
         if path.is_dir() {
             text += &tests_of_rules(&path);
-        } else if path.to_string_lossy().ends_with("tests.rs") {
+        } else if ["tests.rs", "files_tests.rs"].iter().any(|name| path.ends_with(name)) {
             text.extend(fs::read_to_string(&path).expect("a source").split_whitespace());
         }
     }

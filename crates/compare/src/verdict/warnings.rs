@@ -27,6 +27,8 @@ const WELL_COVERED: f64 = 0.9;
 const VARIES: f64 = 0.25;
 /// System time that runs of one arm may differ by, as a share of their CPU time: as much as many gains.
 const SYSTEM_VARIES: f64 = 0.25;
+/// And no less than this, in seconds: the kernel counts it in ticks where runs are short.
+const LEAST_SYSTEM: f64 = 0.05;
 /// Preemptions per second of CPU time, beyond which others want the CPUs as much as the program does: an undisturbed
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
@@ -278,14 +280,14 @@ fn system_varies(arms: &[Arm]) -> Option<Warning> {
     let varies = |arm: &Arm| {
         let system = stats::sorted(&arm.values(Metric::System.name()));
         let (least, most) = (*system.first()?, *system.last()?);
-        let share = (most - least) / stats::median(&arm.values(Metric::Cpu.name()))?;
+        let (range, usual) = (most - least, stats::median(&arm.values(Metric::Cpu.name()))?);
         let text = format!(
-            "system time of `{}` varies from {least:.2} to {most:.2} s between runs, and this guest reports free pages to its host: the next touch of \
-             such a page faults on the host, too, in some runs and not in others; compare user time (--metric user), or switch it off on the host \
+            "system time of `{}` varies from {least:.2} to {most:.2} s between runs; this guest reports free pages to its host, which may be why: \
+             the next touch of such a page faults on the host, too; compare user time (--metric user), or switch it off on the host \
              (free-page-reporting=off of virtio-balloon)",
             arm.name
         );
-        (share > SYSTEM_VARIES).then_some((share, text))
+        (range > LEAST_SYSTEM && range > SYSTEM_VARIES * usual).then_some((range / usual, text))
     };
     let most = arms.iter().filter_map(varies).max_by(|a, b| a.0.total_cmp(&b.0));
     most.map(|(_, text)| Warning::new("free-page-reporting", text))
