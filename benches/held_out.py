@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What `predict` says huge pages save, beside what `compare --metric user` measures, on 24 programs that the model was not made with.
 
-    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--calibrate 90s] [--keep DIR] [--make compared,predicted] [--out FILE]
+    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--calibrate 90s] [--pin 0] [--keep DIR] [--make compared,predicted] [--out FILE]
 
 The split was fixed before any of them was run: by the SHA-256 of their names, the first 8 may be looked at while a model is changed (`develop`), the
 other 16 judge it. Each is predicted by the CPU table, then compared. Where several processes run, the children
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
 need a quiet machine, predictions do not (calibrated ones do), and another model can be held against the same comparisons. Run it as root: base pages then lie in the
 simulated guest as those of the program do, and memory is brought in order before each comparison and each prediction, since scattered frames change what huge pages save
-within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what all memory on huge pages saves by the runs on
+within minutes. A prediction counts by the share of memory that the compared arm had on huge pages. With `--calibrate` predictions are calibrated ones; the last column then has what all memory on huge pages saves by the runs on
 half of it alone, which have not seen them.
 """
 import argparse, contextlib, hashlib, json, os, re, shutil, statistics, sys, tempfile
@@ -80,14 +80,16 @@ def judged(hugewise, program, folder, asked, host):
                 json.dump(told, text)
         return json.load(open(file)) if os.path.exists(file) else None
 
-    def predicted():
+    def predicted(calibrate=asked.calibrate):
         bring_in_order()
-        calibrate = [f"--calibrate={asked.calibrate}"] if asked.calibrate else []
-        words = ["predict", "--budget", asked.budget, *calibrate, "--", "sh", "-c", f"exec {shell}"]
-        return result(hugewise, words, os.path.join(folder, "predicted.json"))
+        flags = [f"--calibrate={calibrate}"] if calibrate else []
+        words = ["predict", "--budget", asked.budget, *flags, "--", "sh", "-c", f"exec {shell}"]
+        told, why = result(hugewise, words, os.path.join(folder, "predicted.json"))
+        least = re.search(r"write --calibrate=(\d+)s", json.dumps(told))
+        return predicted(f"{int(least[1]) * 4 // 3}s") if least and calibrate == asked.calibrate else (told, why)
 
     def compared():
-        """Within the budget, or a third more than a verdict takes at least: runs differ in length."""
+        """Within the budget, or a third more than a verdict takes at least, as calibrated predictions: runs differ in length."""
         bring_in_order()
         told, why = compare(hugewise, program, folder, asked.compare)
         least = re.search(r"write --budget (\d+)s", why or "")
@@ -101,20 +103,22 @@ def judged(hugewise, program, folder, asked, host):
     verdict = next(one for one in told["data"]["verdicts"] if one["arm"] == "thp" and one["metric"] == "user")
     truth = saved(verdict)
     differs = verdict["verdict"] in ("better", "worse")
-    compared = f"| {program.name} | {ranged(truth)} {verdict['verdict']} | "
+    # The prediction is of all its memory on huge pages, the comparison of what an arm got.
+    covered = next(arm["coverage"].get("median", 1) for arm in told["data"]["arms"] if arm["name"] == "thp")
+    compared = f"| {program.name} | {ranged(truth)} {verdict['verdict']} | {100 * covered:.0f} % | "
     if row is None:
         return compared + "unknown ||", None
-    saves = [100 * row["saves"][key] for key in ("low", "middle", "high")]
+    saves = [100 * covered * row["saves"][key] for key in ("low", "middle", "high")]
     # Without an interval there is nothing to hold a prediction against: too few pairs, or pages that were not in effect.
     if truth[0] is None:
         return f"{compared}{ranged(saves)} | not counted |", None
     low, middle, high = saves
     off, holds = middle - truth[1], low <= truth[1] <= high
-    line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |{by_half(prediction)}"
+    line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |{by_half(prediction, covered)}"
     return line, (abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None)
 
 
-def by_half(prediction):
+def by_half(prediction, covered):
     """What runs on half of the memory alone say of all of it: as their shares on huge pages are to each other (the curve bends as they do)."""
     calibration = prediction["data"].get("calibration")
     if not calibration:
@@ -123,7 +127,7 @@ def by_half(prediction):
     if "half" not in runs or "thp" not in runs:
         return " not known |"
     half, whole = runs["half"], runs["thp"]
-    return f" {100 * half['saves']['middle'] * whole['coverage'] / half['coverage']:+.1f} ({100 * half['coverage']:.0f} % covered) |"
+    return f" {100 * covered * half['saves']['middle'] * whole['coverage'] / half['coverage']:+.1f} ({100 * half['coverage']:.0f} % covered) |"
 
 
 def summed(counts, near):
@@ -148,13 +152,16 @@ def main():
     parser.add_argument("--keep", help="a directory of results that are not made again")
     parser.add_argument("--make", default="compared,predicted")
     parser.add_argument("--hold-reports", action="store_true", help="as root: free pages are reported to the host later, where the kernel has switches for it")
+    parser.add_argument("--pin", help="the CPU that all runs stay on: of a guest, CPUs can differ, and a pair of runs compares them, too")
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
     wanted = [one for one in chosen(asked.set) if not asked.only or one.name in asked.only.split(",")]
-    lines = ["| program | compared, 95 % CI | predicted | off |", "|---|---:|---:|---:|"]
+    for program in wanted if asked.pin else []:
+        program.command = f"taskset -c {asked.pin} {program.command}"
+    lines = ["| program | compared, 95 % CI | covered | predicted | off |", "|---|---:|---:|---:|---:|"]
     if asked.calibrate:
-        lines = ["| program | compared, 95 % CI | calibrated | off | by half alone |", "|---|---:|---:|---:|---:|"]
+        lines = ["| program | compared, 95 % CI | covered | calibrated | off | by half alone |", "|---|---:|---:|---:|---:|---:|"]
     print("\n".join(lines), flush=True)
     held = reports_held_back() if asked.hold_reports else contextlib.nullcontext()
     with tempfile.TemporaryDirectory() as folder, held:

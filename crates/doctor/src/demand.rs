@@ -14,13 +14,13 @@ use programs::Evidence;
 use programs::config::Setting;
 use programs::config::given::{FileKind, Guest};
 
-use crate::facts::{node_file, pages_for, persistent};
+use crate::facts::pages_for;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
-use room::Spare;
+use room::{Part, Spare};
 pub(super) use taken::runs_by_proxmox;
 use taken::{Taken, unbound};
 
@@ -123,6 +123,21 @@ impl Demand {
         *spare = spare.saturating_sub(pages_for(largest, size));
         true
     }
+
+    /// Takes in a part of the same guest for other nodes: the guest starts with all of its parts or not at all.
+    fn takes_in(&mut self, part: &Self, default: Bytes) -> bool {
+        let are_guests = self.asker == FileKind::Libvirt && part.asker == FileKind::Libvirt;
+        let is_same = self.who == part.who && self.seen.place == part.seen.place && self.page == part.page;
+        let is_part = are_guests && is_same && self.nodes != part.nodes;
+        let (true, Ok(own), Ok(more)) = (is_part, &self.bytes, &part.bytes) else {
+            return false;
+        };
+        let page = Bytes(self.page.unwrap_or(default).0.max(1));
+        let bytes: Bytes = [own, more].into_iter().map(|bytes| bytes.round_up_to(page)).sum();
+        self.seen.value = bytes.to_string();
+        self.bytes = Ok(bytes);
+        true
+    }
 }
 
 /// A demand that the pool cannot meet.
@@ -133,10 +148,8 @@ pub(super) struct Shortage<'e> {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
-    /// Where those are written.
-    before: Vec<Setting>,
-    /// Pages that this demand and those before it take beyond theirs, and that the pool does not have.
-    beyond: u64,
+    /// What all demands on the pool ask for together.
+    all: Together,
     /// The pool, or the part of it that counts.
     part: Part,
     /// The page size of programs that name none.
@@ -149,22 +162,49 @@ pub(super) struct Shortage<'e> {
     unbound: Option<String>,
 }
 
+/// What demands on one pool ask for together, those that it serves and those that it does not.
+#[derive(Default)]
+struct Together {
+    /// Pages of the whole pool, or those that its nodes lack.
+    pages: u64,
+    /// Pages among them that demands take beyond theirs, and that the pool does not have.
+    beyond: u64,
+    /// Where the others are written, those served first.
+    others: Vec<Setting>,
+    /// Are there others that are not served?
+    is_for_several: bool,
+}
+
 impl Shortage<'_> {
+    /// With what is known once each demand had its turn.
+    fn together(mut self, spare: &Spare) -> Self {
+        let (page, part) = (self.page, &self.part);
+        self.all = Together {
+            pages: match &self.demand.nodes {
+                Some(_) => spare.lacking(page, &part.nodes),
+                None => spare.asked(page, part.pages),
+            },
+            beyond: spare.owed.get(&page).copied().unwrap_or(0),
+            others: spare.others(page, &self.demand.seen),
+            is_for_several: spare.unserved(page) > self.need,
+        };
+        self
+    }
+
     /// A case with what both sides say.
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
-        let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
-        let asked = asked.saturating_add(self.beyond);
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
         let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
         let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
-        let case = self.before.iter().take(4).fold(case, Case::seen_line);
-        let in_use = (!self.before.is_empty() && part.taken > 0).then_some(part.taken);
+        let others = &self.all.others;
+        let case = others.iter().take(4).fold(case, Case::seen_line);
+        let in_use = (!others.is_empty() && part.taken > 0).then_some(part.taken);
         let case = case.with(in_use, |case, pages| {
             case.seen(&part.file, "of them in use by others", pages)
         });
         // What needs no reboot comes first.
-        let (named, remedy) = (self.named(), self.remedy(asked));
+        let (named, remedy) = (self.named(), self.remedy());
         let case = match named {
             Some(named) if self.is_at_once() => case.fix(named).remedy(remedy.instead()),
             named => case.remedy(remedy).instead(named),
@@ -209,28 +249,33 @@ impl Shortage<'_> {
         is_named && self.demand.asker == FileKind::Libvirt && self.is_at_boot
     }
 
-    /// A larger pool, or a larger part of it on the nodes that count.
-    fn remedy(&self, asked: u64) -> Remedy {
-        let size = self.page.exact();
+    /// A larger pool, or a larger part of it on the nodes that count: for all demands, as each alone would take what another needs.
+    fn remedy(&self) -> Remedy {
+        let (size, pages) = (self.page.exact(), self.all.pages);
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
-            let of_which = match (self.demand.asker, self.beyond) {
+            let of_which = match (self.demand.asker, self.all.beyond) {
                 (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
                 (FileKind::Mysql, _) => " (the least that does)".to_owned(),
                 (_, 0) => String::new(),
                 (_, beyond) => format!(" ({beyond} of them beyond what an SGA has)"),
             };
+            let all = match self.all.is_for_several {
+                true => ", for all programs of these files together",
+                false => "",
+            };
             let text = format!(
-                "{or}request {asked} pages of {size} or more{of_which}: {}",
-                way::ask(self.evidence, self.page, self.default, asked)
+                "{or}request {pages} pages of {size} or more{of_which}{all}: {}",
+                way::ask(self.evidence, self.page, self.default, pages)
             );
-            return Remedy::new(text).need(Need::Pool(self.page, asked));
+            return Remedy::new(text).need(Need::Pool(self.page, pages));
         };
-        let more = self.need.saturating_sub(self.left);
-        Remedy::new(format!(
-            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
-        ))
-        .need(Need::Pool(self.page, self.part.whole.saturating_add(more)))
+        let place = match self.evidence.has_machine {
+            true => "(nr_hugepages of that node)".to_owned(),
+            false => format!("in {}", self.part.file),
+        };
+        Remedy::new(format!("add {pages} pages of {size} on node {nodes} {place}"))
+            .need(Need::Pool(self.page, self.part.whole.saturating_add(pages)))
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -293,13 +338,23 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
         .collect()
 }
 
+/// All demands in their turn: those that are bound to nodes first, as the others take what is left on any node.
+fn in_turn<'e>(evidence: &'e Evidence, room: &Room) -> (Vec<Demand>, Taken<'e>) {
+    let mut demands = demands(evidence, room);
+    demands.sort_by_key(|demand| demand.nodes.is_none());
+    let taken = Taken::of(evidence, &demands);
+    let is_by_node = |demand: &Demand| {
+        let page = demand.page.unwrap_or(room.default);
+        Part::of(room, page, demand.nodes.as_ref(), &taken).is_some()
+    };
+    demands.dedup_by(|next, demand| !is_by_node(demand) && !is_by_node(next) && demand.takes_in(next, room.default));
+    (demands, taken)
+}
+
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage<'_>>, Reason> {
     let room = Room::with(evidence, asker != FileKind::Pod)?;
-    let mut demands = demands(evidence, &room);
-    // Those that are bound to nodes come first: the others take what is left, on any node.
-    demands.sort_by_key(|demand| demand.nodes.is_none());
-    let taken = Taken::of(evidence, &demands);
+    let (demands, taken) = in_turn(evidence, &room);
     let held = |page: Bytes| match asker {
         FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
         _ => taken.pages(page),
@@ -312,7 +367,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
             Err(_) => continue,
         };
-        let part = Part::of(evidence, page, demand.nodes.as_ref(), &taken);
+        let part = Part::of(&room, page, demand.nodes.as_ref(), &taken);
         let other = demand.elsewhere(evidence, page, &spare.left).filter(|_| part.is_none());
         if demand.helps_itself(other, &mut spare.left) {
             continue;
@@ -329,14 +384,11 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         let unbound = nodes.as_ref().and_then(|nodes| unbound(&free(), nodes, need));
         short.push(Shortage {
             evidence,
-            beyond: demand
-                .beyond
-                .saturating_add(spare.owed.get(&page).copied().unwrap_or(0)),
             demand: Demand { nodes, ..demand },
             page,
             need,
             left,
-            before: spare.served(page),
+            all: Together::default(),
             part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
             default: room.default,
             is_at_boot: way::is_at_boot(evidence, page, room.default),
@@ -344,51 +396,8 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             unbound,
         });
     }
-    Ok(short)
+    Ok(short.into_iter().map(|short| short.together(&spare)).collect())
 }
 
-/// A pool, or the part of it that some nodes have.
-struct Part {
-    nodes: String,
-    pages: u64,
-    /// Pages of it that running programs hold.
-    taken: u64,
-    /// Pages on all nodes.
-    whole: u64,
-    /// Where the pages are written.
-    file: String,
-}
-
-impl Part {
-    fn whole(room: &Room, page: Bytes, taken: u64) -> Self {
-        let pool = room.pools.get(&page).cloned();
-        let (pages, file) = pool.unwrap_or_else(|| (0, "the files given".to_owned()));
-        Self {
-            nodes: String::new(),
-            pages,
-            taken,
-            whole: pages,
-            file,
-        }
-    }
-
-    fn free(&self) -> u64 {
-        self.pages.saturating_sub(self.taken)
-    }
-
-    /// `None` of files alone, without nodes, and where the pool is not counted by node.
-    fn of(evidence: &Evidence, page: Bytes, nodes: Option<&CpuList>, taken: &Taken<'_>) -> Option<Self> {
-        let nodes = nodes?;
-        let pool = evidence.snapshot.pool(page)?;
-        let parts = pool.nodes.known()?;
-        let own = || parts.iter().filter(|part| nodes.contains(part.node));
-        let mut parts = own().map(|part| part.nr.known().copied());
-        Some(Self {
-            nodes: nodes.to_string(),
-            pages: parts.try_fold(0, |sum: u64, pages| Some(sum.saturating_add(pages?)))?,
-            taken: own().map(|part| taken.on_node(page, part)).fold(0, u64::saturating_add),
-            whole: persistent(pool).ok()?,
-            file: node_file(pool, own().next()?.node),
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -386,12 +386,19 @@ fn guests_of_every_sort() {
     clear("G04", &[("a.xml", &domain(1024, pages)), POOL]);
     found("G05", &[("a.xml", &domain(1025, pages))]);
     clear("G05", &[("a.xml", &domain(1024, pages))]);
+    let of_default = domain(8191, "<hugepages/>");
+    let boot = |line| [("a.xml", &*of_default), ("cmdline", line)];
+    found("G05", &boot("default_hugepagesz=2M hugepages=8192"));
+    clear("G05", &boot("default_hugepagesz=64K hugepages=262144"));
     let qemu = |more: &str| {
         format!("qemu-system-x86_64 -m 1G -object memory-backend-memfd,id=m,size=1G,hugetlb=on,hugetlbsize=2M{more}\n")
     };
     found("G03", &[("run.sh", &qemu(",reserve=off"))]);
     clear("G03", &[("run.sh", &qemu(",reserve=off,prealloc=on"))]);
     clear("G03", &[("run.sh", &qemu(""))]);
+    found("G02", &[("run.sh", &qemu(""))]);
+    clear("G02", &[("run.sh", &qemu(" -machine memory-backend=m"))]);
+    found("G04", &[("run.sh", &qemu(" -m 2G -machine memory-backend=m"))]);
 }
 
 #[test]
@@ -924,6 +931,9 @@ fn proxmox_fills_pools_by_itself() {
     );
     let conf = machine_of("memory: 8192\nhugepages: 2\nnuma: 1\nname: db\n");
     clear("G04", &[(conf.0, &conf.1), NO_POOL]);
+    let conf = machine_of("memory: 6144\nsockets: 4\nhugepages: 1024\nnuma: 1\n");
+    let odd = found("G05", &[(conf.0, &conf.1)]);
+    assert!(odd.fix[0].starts_with("memory: 8192 "), "{odd:?}");
     let one_g = given(&[("qemu-server/101.conf", "memory: 8192\nhugepages: 1024\nnuma: 1\n")]);
     let on = |tree| {
         let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
@@ -983,6 +993,10 @@ fn programs_of_dpdk_against_the_pools() {
     );
     clear("A10", &[unit, pool("vm.nr_hugepages = 1024\n")]);
     unjudged("A10", &[unit], "no file sets the size of the pools");
+    let whole = found("A10", &[("run.sh", "dpdk-testpmd -l 0-3 -m 2048 -- -i\n"), POOL]);
+    assert!(whole.consequence.contains("at least 1024 pages of 2M"), "{whole:?}");
+    let twice = found("A10", &[("run.sh", "testpmd -m 64 --socket-mem 64,0 -- -i\n"), POOL]);
+    assert!(twice.consequence.contains("-m and --socket-mem cannot"), "{twice:?}");
     let both = ("cmdline", "hugepagesz=1G hugepages=1 hugepagesz=2M hugepages=600");
     unjudged("A10", &[unit, both], "pools of several sizes");
     // Its buffers are on pages of its default size, or on base pages.

@@ -31,16 +31,23 @@ pub(super) fn draft(
     }
 }
 
-/// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
+/// `huge_pages = on`: no start without the pool, instead of a silent fall-back. Shared memory of another type than mmap takes no huge pages, and with it
+/// the server does not start then.
 fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
     let set = Configuration::read(drafts.host.source, "", &database.file).unwrap_or_default();
-    let mut lines = vec![("huge_pages", "on".to_owned())];
+    let falls_back = "with `try` the server silently uses base pages when the pool is too small";
+    let mut lines = vec![("huge_pages", "on".to_owned(), falls_back)];
     if let Some(page) = database.page {
-        lines.push(("huge_page_size", format!("{}kB", page.0 >> 10)));
+        lines.push(("huge_page_size", format!("{}kB", page.0 >> 10), falls_back));
     }
-    for (name, value) in lines {
+    let other_type = set.settings.last("shared_memory_type");
+    if other_type.is_some_and(|set| !set.value.eq_ignore_ascii_case("mmap")) {
+        let why = "shared memory of another type takes no huge pages, and the server does not start then";
+        lines.push(("shared_memory_type", "mmap".to_owned(), why));
+    }
+    for (name, value, why) in lines {
         let line = format!("{name} = {value}");
         let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
         let is_overridden = overriding.lines().any(is_it);
@@ -53,8 +60,7 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
         } else {
             let with = |text: &str| with_line(text, &line, is_it);
             let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, with);
-            let why = format!("`{line}`: with `try` the server silently uses base pages when the pool is too small");
-            (draft, why)
+            (draft, format!("`{line}`: {why}"))
         };
         let source = "PostgreSQL documentation, huge_pages";
         drafts.add(draft.restart(restart(database)), why, source);
@@ -72,9 +78,17 @@ fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], progr
     match set.settings.last("large_pages").filter(|set| is_on(&set.value)) {
         Some(set) => drafts.note(format!("{} requests huge pages already", set.place)),
         None => {
-            let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
-                with_line_in(text, "[mysqld]", "large-pages", is_it)
-            });
+            let with = |text: &str| with_line_in(text, "[mysqld]", "large-pages", is_it);
+            let after = Options::parse(&database.file, &with(&drafts.host.text(&database.file)));
+            let off = after.settings.last("large_pages").filter(|last| !is_on(&last.value));
+            if let Some(later) = off {
+                let text = format!(
+                    "{} sets it to {} in a later group, which wins: take that line out",
+                    later.place, later.value
+                );
+                drafts.note(text);
+            }
+            let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, with);
             let why = "requests huge pages for the buffer pool";
             let source = "MySQL Reference Manual, Enabling Large Page Support";
             drafts.add(draft.restart(restart(database)), why, source);
@@ -110,7 +124,8 @@ fn restart(database: &DatabaseGoal) -> String {
 pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need]) -> Result<(), String> {
     let text = format!(
         "ALTER SYSTEM SET use_large_pages=ONLY SCOPE=SPFILE;\nALTER SYSTEM SET memory_target=0 SCOPE=SPFILE;\n\
-         ALTER SYSTEM SET sga_target={} SCOPE=SPFILE;",
+         -- ORA-32010 if it is not set:\nALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;\n\
+         ALTER SYSTEM SET sga_max_size={0} SCOPE=SPFILE;\nALTER SYSTEM SET sga_target={0} SCOPE=SPFILE;",
         oracle.sga.exact()
     );
     let draft = Draft::instruction(Layer::Application, "oracle-spfile", "each instance, as SYSDBA", text);
@@ -125,7 +140,7 @@ pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
         Some("always") => {
-            let why = "Redis forks to save: each first write then copies a whole page";
+            let why = "Redis forks to save, and advises against THP for all memory: up to Linux 5.7 each first write copies a whole huge page";
             // A size that is off stays so.
             thp::set(drafts, "enabled", "madvise", &["never"], why)?;
         }

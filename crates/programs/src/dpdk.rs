@@ -6,8 +6,9 @@ use super::kind::Known;
 use super::page_options::value_of;
 
 /// Options of its environment layer, which any program built with it takes.
-const OPTIONS: [&str; 5] = [
+const OPTIONS: [&str; 6] = [
     "--huge-dir",
+    "--numa-mem",
     "--socket-mem",
     "--file-prefix",
     "--proc-type=",
@@ -34,9 +35,46 @@ pub(crate) const KNOWN: Known = Known {
     )
 };
 
-/// MiB by node, with commas between, as `--socket-mem` has them.
+/// MiB by node, with commas between, as `--socket-mem` has them, or `--numa-mem` (DPDK 25.11 and later).
 pub fn socket_mem(arguments: &[String]) -> Option<&str> {
-    value_of(arguments, "--socket-mem").filter(|_| arguments.iter().all(|word| word != "--no-huge"))
+    let list = value_of(arguments, "--socket-mem").or_else(|| value_of(arguments, "--numa-mem"));
+    list.filter(|_| arguments.iter().all(|word| word != "--no-huge"))
+}
+
+/// What a command asks for, and by which option: MiB by node, or of all nodes together.
+pub(crate) fn asked(words: &[String]) -> Option<(&'static str, &str)> {
+    let by_node = socket_mem(words).map(|list| ("--socket-mem", list));
+    by_node.or_else(|| whole(words))
+}
+
+/// MiB of all nodes together, by the option of a program that is known by its name.
+pub(crate) fn whole(words: &[String]) -> Option<(&'static str, &str)> {
+    let of_word = |(at, word): (usize, &String)| Some((at, memory_options(word)?));
+    let (at, (short, long)) = words.iter().enumerate().find_map(of_word)?;
+    // What follows `--` is for the program, not for DPDK.
+    let own = words[at + 1..].split(|word| word == "--").next()?;
+    let mib = value_of(own, long).or_else(|| short_value(own, short))?;
+    let is_counted = mib.parse::<u64>().is_ok() && own.iter().all(|word| word != "--no-huge");
+    is_counted.then_some((short, mib))
+}
+
+/// The short and the long option for memory of a program of this name, of DPDK or of SPDK.
+fn memory_options(word: &str) -> Option<(&'static str, &'static str)> {
+    match word.rsplit('/').next()? {
+        "spdk_tgt" | "nvmf_tgt" | "iscsi_tgt" => Some(("-s", "--mem-size")),
+        // Scripts of DPDK have other options.
+        name if name == "testpmd" || (name.starts_with("dpdk-") && !name.ends_with(".py")) => {
+            Some(("-m", "--memory-size"))
+        }
+        _ => None,
+    }
+}
+
+/// The value of a short option, behind it or in the same word.
+fn short_value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    let mut words = words.iter().map(String::as_str);
+    let rest = words.find_map(|word| word.strip_prefix(option))?;
+    if rest.is_empty() { words.next() } else { Some(rest) }
 }
 
 /// VPP's startup.conf: sections in braces, in them names with a word behind each. They are named `SECTION NAME`.
@@ -153,7 +191,7 @@ fn set_by(line: &Line<'_>, words: &[String]) -> Vec<Setting> {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked_by_ovs, is_ovs, ovs, socket_mem, vpp};
+    use super::{asked, asked_by_ovs, is_ovs, ovs, socket_mem, vpp};
 
     #[test]
     fn what_commands_of_open_vswitch_set() {
@@ -258,6 +296,23 @@ mod tests {
         assert_eq!(socket_mem(&words("testpmd --socket-mem 1024,0 -- -i")), Some("1024,0"));
         assert_eq!(socket_mem(&words("testpmd --socket-mem=64")), Some("64"));
         assert_eq!(socket_mem(&words("testpmd --no-huge --socket-mem 64")), None);
+        assert_eq!(socket_mem(&words("testpmd --numa-mem 64,0")), Some("64,0"));
+        for (line, expected) in [
+            (
+                "numactl -m 0 /usr/bin/dpdk-testpmd -l 0-3 -m 16384 -- -i",
+                Some(("-m", "16384")),
+            ),
+            ("dpdk-l3fwd -m512", Some(("-m", "512"))),
+            ("testpmd --memory-size=64 -- -m 8", Some(("-m", "64"))),
+            ("spdk_tgt -m 0x3 -s 4096", Some(("-s", "4096"))),
+            ("dpdk-testpmd -m 64 --socket-mem 64,0", Some(("--socket-mem", "64,0"))),
+            ("testpmd -l 0-3 -- -m 8", None),
+            ("testpmd --no-huge -m 64", None),
+            ("dpdk-hugepages.py -m 2", None),
+            ("python3 -m 64", None),
+        ] {
+            assert_eq!(asked(&words(line)), expected, "{line}");
+        }
     }
 
     #[test]

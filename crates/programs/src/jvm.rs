@@ -1,5 +1,7 @@
 //! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
+mod words;
+
 use std::collections::BTreeMap;
 
 use model::{Bytes, Collector, Unread};
@@ -10,6 +12,8 @@ use super::kind::Known;
 use super::{Area, Program};
 use host::Source;
 use host::parse::shift;
+use words::all_options;
+pub(crate) use words::{READ_BY_JAVA, is_own, options, words_of};
 
 pub(crate) const KNOWN: Known = Known {
     libraries: &["libjvm.so", "libj9vm"],
@@ -94,73 +98,50 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         kind: kind(areas, arguments),
         ..Jvm::default()
     };
-    let variables = program.tunables.known();
-    let variable = |name: &'static str| {
-        let value = variables.and_then(|all| all.get(name)).map_or("", String::as_str);
-        let place = format!("{name} in {}", program.file("environ"));
-        value
-            .split_whitespace()
-            .map(move |option| (option.to_owned(), Some(place.clone())))
-    };
-    let before = ["JAVA_TOOL_OPTIONS", "OPENJ9_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"];
-    let arguments = with_files(source, program, arguments);
-    let own = arguments
-        .into_iter()
-        .skip(1)
-        .take_while(|(argument, _)| is_option(argument));
-    let all = before
-        .into_iter()
-        .flat_map(variable)
-        .chain(own)
-        .chain(variable("_JAVA_OPTIONS"));
-    for (option, place) in all {
-        jvm.take(&option);
+    let all = all_options(source, program, arguments);
+    for (option, place) in &all {
+        jvm.take(option);
         if let Some(word) = PLACED.into_iter().find(|word| option.contains(word)) {
             // The last one holds.
             match place {
-                Some(place) => drop(jvm.places.insert(word, place)),
+                Some(place) => drop(jvm.places.insert(word, place.clone())),
                 None => drop(jvm.places.remove(word)),
             }
         }
     }
+    let options: Vec<&str> = all.iter().map(|(option, _)| option.as_str()).collect();
+    jvm.settle(&options);
     jvm.version = version(source, program, areas);
     jvm.granted = areas.and_then(|areas| hsperfdata::largest_heap(source, program.pid(), areas));
     Ok(jvm)
 }
 
-/// The arguments that are the machine's own; those of the application follow them.
-pub(crate) fn options(arguments: &[String]) -> impl Iterator<Item = &String> {
-    arguments.iter().skip(1).take_while(|argument| is_option(argument))
-}
-
-/// Options end at the main class, or at the file after `-jar`; class paths are values of the options before them.
-fn is_option(argument: &str) -> bool {
-    argument.starts_with(['-', '@', '/']) || argument.contains(':') || argument.ends_with(".jar")
-}
-
 impl Jvm {
     fn take(&mut self, option: &str) {
+        let chosen = Collector::of_option(option);
+        let off = option.strip_prefix("-XX:-");
+        let left = off.and_then(|name| Collector::of_option(&format!("-XX:+{name}")));
         // OpenJ9 ignores options of HotSpot that it does not know, and has collectors of its own.
-        let is_of_other = is_of_hotspot(option) || Collector::of_option(option).is_some();
-        let is_foreign = self.kind == JvmKind::OpenJ9 && is_of_other;
+        let is_foreign = self.kind == JvmKind::OpenJ9 && (is_of_hotspot(option) || chosen.is_some());
         match option {
             _ if is_foreign => {}
             "-XX:-TransparentHugePage" => self.unadvised = true,
             "-XX:+TransparentHugePage" => self.unadvised = false,
             "-XX:+UseLargePages" => self.large_pages = true,
-            "-XX:-UseLargePages" => (self.large_pages, self.transparent) = (false, false),
+            "-XX:-UseLargePages" => self.large_pages = false,
             "-XX:+UseTransparentHugePages" => self.transparent = true,
             "-XX:-UseTransparentHugePages" => self.transparent = false,
             "-XX:+UseSHM" => self.shm = true,
             "-XX:+AlwaysPreTouch" => self.pretouch = true,
             "-XX:-AlwaysPreTouch" => self.pretouch = false,
-            _ if Collector::of_option(option).is_some() => self.collector = Collector::of_option(option),
+            _ if chosen.is_some() => self.collector = chosen,
+            _ if left.is_some() => self.collector = self.collector.filter(|own| Some(*own) != left),
             _ => self.take_value(option),
         }
     }
 
     fn take_value(&mut self, option: &str) {
-        if names_pages(option) && !PAGE_OPTIONS.contains(&name_of(option)) {
+        if names_pages(option) && !is_well_formed(option) {
             self.refused.push(option.to_owned());
         }
         let own_size = |(name, field): &(&str, Field)| Some((size_of(option.strip_prefix(name)?), *field));
@@ -181,6 +162,24 @@ impl Jvm {
             self.large_pages = size.is_none_or(|size| size > Bytes::kib(64));
             self.shm |= self.large_pages;
             self.page_size = size;
+        }
+    }
+
+    /// What HotSpot makes of its options together, in whatever order they are.
+    fn settle(&mut self, options: &[&str]) {
+        let last = |name: &str| options.iter().rfind(|option| name_of(option) == name).copied();
+        // large_page_init() looks at no other flag of them then.
+        if last("UseLargePages") == Some("-XX:-UseLargePages") {
+            self.transparent = false;
+        }
+        if last("IgnoreUnrecognizedVMOptions") == Some("-XX:+IgnoreUnrecognizedVMOptions") {
+            self.refused
+                .retain(|option| !names_pages(option) || PAGE_OPTIONS.contains(&name_of(option)));
+        }
+        let is_heap = |option: &&&str| option.starts_with("-Xmx") || name_of(option) == "MaxHeapSize";
+        if self.kind == JvmKind::HotSpot && self.heap_max.is_some_and(|heap| heap < LEAST_HEAP) {
+            self.refused
+                .extend(options.iter().rfind(is_heap).map(|option| (*option).to_owned()));
         }
     }
 
@@ -218,6 +217,9 @@ impl Jvm {
     }
 }
 
+/// HotSpot does not start with less (`Too small maximum heap`).
+const LEAST_HEAP: Bytes = Bytes::mib(2);
+
 /// `UseLargePages` of `-XX:+UseLargePages`, `LargePageSizeInBytes` of `-XX:LargePageSizeInBytes=2m`.
 fn name_of(option: &str) -> &str {
     let name = option.get(4..).unwrap_or_default().trim_start_matches(['+', '-']);
@@ -226,8 +228,17 @@ fn name_of(option: &str) -> &str {
 
 /// Is it an option about huge pages by its name?
 fn names_pages(option: &str) -> bool {
-    let name = option.to_ascii_lowercase();
-    name.starts_with("-xx:") && ["hugepage", "largepage"].iter().any(|word| name.contains(word))
+    let is_flag = option.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("-XX:"));
+    let name = name_of(option).to_ascii_lowercase();
+    is_flag && ["hugepage", "largepage"].iter().any(|word| name.contains(word))
+}
+
+/// Is it one of [`PAGE_OPTIONS`] as HotSpot takes it: a flag with a sign, or a size with a value?
+fn is_well_formed(option: &str) -> bool {
+    let has_sign = option.get(4..).is_some_and(|rest| rest.starts_with(['+', '-']));
+    let (name, has_value) = (name_of(option), option.contains('='));
+    let is_size = matches!(name, "LargePageSizeInBytes" | "LargePageHeapSizeThreshold");
+    PAGE_OPTIONS.contains(&name) && has_value == is_size && has_sign != is_size
 }
 
 /// Is it an option about huge pages that OpenJ9 has not? (Its documentation, "Switching to Eclipse OpenJ9".)
@@ -260,41 +271,6 @@ fn size_of(text: &str) -> Option<Bytes> {
         None => digits.parse().ok()?,
     };
     number.checked_mul(1 << unit.unwrap_or(0)).map(Bytes)
-}
-
-/// The words of an `@argfile`: quotes, `#` comments, and backslashes as the launcher takes them (JDK-8027634).
-fn words_of_file(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| match line.find('#') {
-        Some(at) if !line[..at].contains(['"', '\'']) => &line[..at],
-        _ => line,
-    });
-    let text = lines.collect::<Vec<&str>>().join("\n");
-    shlex::split(&text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
-}
-
-/// The arguments with the files in them read, those of the process's own root and directory; each with its file.
-fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<(String, Option<String>)> {
-    let directory = source.link(&program.file("cwd")).known().cloned().unwrap_or_default();
-    let expand = |argument: &String| {
-        let file = argument
-            .strip_prefix('@')
-            .filter(|file| !file.is_empty() && !file.starts_with('@'));
-        let read = file.and_then(|file| {
-            let path = host::source::beside(&directory, file);
-            let inside = source.text(&program.file(&format!("root{path}")));
-            let outside = || (!source.is_live()).then(|| source.text(&path));
-            let text = inside.known().cloned().or_else(|| outside()?.known().cloned())?;
-            Some((text, path))
-        });
-        match read {
-            None => vec![(argument.clone(), None)],
-            Some((text, path)) => {
-                let words = words_of_file(&text).into_iter();
-                words.map(|word| (word, Some(path.clone()))).collect()
-            }
-        }
-    };
-    arguments.iter().flat_map(expand).collect()
 }
 
 /// By its libraries; HotSpot does not start with options of OpenJ9.

@@ -23,17 +23,31 @@ pub(crate) fn sid(arguments: &[String]) -> Option<String> {
     (!name.is_empty()).then(|| name.to_ascii_uppercase())
 }
 
+/// Granules are of 4M up to an SGA of 1G, of 16M up to 8G, and double from there on (MOS 947152.1).
+pub(crate) fn granule(sga: Bytes) -> Bytes {
+    match sga.0 {
+        size if size <= Bytes::gib(1).0 => Bytes::mib(4),
+        size => Bytes(
+            (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
+        ),
+    }
+}
+
 /// `size oracle`.
 ///
 /// # Errors
 /// When the page is none.
-pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
+pub fn oracle(asked: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
+    let granule = granule(asked);
+    let sga = asked.round_up_to(granule);
     let each = pages_for(sga, page)?.saturating_add(ORACLE_EXTRA);
     let pages = each.saturating_mul(instances);
-    let about = format!("pages of {} for Oracle with an SGA of {sga}", page.exact());
+    let about = format!("pages of {} for Oracle with an SGA of {asked}", page.exact());
+    let granules = format!("{} rounded up to granules of {}", asked.exact(), granule.exact());
     let source = "Oracle's hugepages_settings.sh (MOS 401749.1); oravirt/ansible-oracle#576";
     let how = format!("{} B / {} B, rounded up, + {ORACLE_EXTRA}", sga.0, page.0);
     Ok(Sizing::new(about, source)
+        .step("sga", granules, sga, "B")
         .step("each", how, each, "pages")
         .step("pages", format!("{instances} x {each}"), pages, "pages")
         .trap("memory_target (AMM) puts the SGA on /dev/shm and leaves the pool idle: use sga_target (ASMM)")
@@ -60,5 +74,15 @@ mod tests {
     fn oracle_takes_four_pages_more_per_instance() {
         let sizing = oracle(Bytes::gib(24), 2, Bytes::mib(2)).expect("a size");
         assert_eq!(sizing.whole("pages"), Some(2 * (12288 + 4)));
+        let odd = |mib| {
+            oracle(Bytes::mib(mib), 1, Bytes::mib(2))
+                .expect("a size")
+                .whole("pages")
+        };
+        assert_eq!(
+            (odd(20_000), odd(10_241)),
+            (Some(10_016 + 4), Some(5136 + 4)),
+            "whole granules"
+        );
     }
 }

@@ -107,6 +107,63 @@ fn options_of_a_jvm_end_at_its_main_class() {
 }
 
 #[test]
+fn options_of_a_jvm_come_to_what_it_makes_of_them() {
+    let jvm = |options: &str| {
+        let program = one(tree("java", &format!("java {options}"), ""));
+        program.jvm().expect("readable").expect("a JVM").clone()
+    };
+    let heap = Some(Bytes::gib(4));
+    for values in [
+        "--add-opens java.base/java.lang=ALL-UNNAMED",
+        "--add-modules java.se",
+        "-cp classes",
+        "-p mods -classpath lib/*",
+    ] {
+        let own = jvm(&format!("{values} -Xmx4g -XX:+UseLargePages Main"));
+        assert_eq!((own.heap_max, own.large_pages), (heap, true), "{values}");
+    }
+    for program in [
+        "-jar a.jar",
+        "-m a/b.Main",
+        "--module=a/b.Main",
+        "-cp a:b Main",
+        "/a.java",
+    ] {
+        let own = jvm(&format!("-Xmx4g {program} -Xmx8g -XX:+UseLargePages"));
+        assert_eq!((own.heap_max, own.large_pages), (heap, false), "{program}");
+    }
+    let (large, thp) = ("-XX:+UseLargePages", "-XX:+UseTransparentHugePages");
+    for (flags, expected) in [
+        (format!("-XX:-UseLargePages {thp}"), (false, false)),
+        (format!("{thp} -XX:-UseLargePages"), (false, false)),
+        (format!("{thp} -XX:-UseLargePages {large}"), (true, true)),
+    ] {
+        let own = jvm(&flags);
+        assert_eq!((own.large_pages, own.transparent), expected, "{flags}");
+    }
+    let zgc = "-XX:+UseZGC -XX:-UseZGC";
+    assert_eq!(jvm(zgc).collector, None);
+    assert_eq!(
+        jvm(&format!("{zgc} -XX:+UseSerialGC -XX:-UseG1GC")).collector,
+        Some(model::Collector::Serial)
+    );
+    for (option, is_refused) in [
+        ("-XX:HeapDumpPath=/mnt/hugepages/dumps", false),
+        ("-XX:AllocateHeapAt=/dev/hugepages", false),
+        ("-XX:+UseHugePages", true),
+        ("-XX:+UseHugePages -XX:+IgnoreUnrecognizedVMOptions", false),
+        ("-XX:+UseLargePages=true", true),
+        ("-XX:+IgnoreUnrecognizedVMOptions -XX:+UseLargePages=true", true),
+        ("-XX:UseLargePages", true),
+        ("-XX:+LargePageSizeInBytes", true),
+        ("-Xmx4096", true),
+        ("-Xmx4096 -Xmx2m", false),
+    ] {
+        assert_eq!(!jvm(option).refused.is_empty(), is_refused, "{option}");
+    }
+}
+
+#[test]
 fn maps_are_read_to_the_last_field_and_garbled_by_line() {
     let text =
         b"7f00-8f00 rw-s 0000a000 00:0f 77                  /dev/zero (deleted)\n9f00-af00 rw-p 00000000 00:00 0 \n";

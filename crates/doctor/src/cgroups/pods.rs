@@ -1,6 +1,7 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
-use std::collections::BTreeSet;
+mod names;
+
 use std::path::Path;
 
 use model::Bytes;
@@ -13,6 +14,7 @@ use super::kubernetes::{enough, idmapped, lacks_size, on_no_such};
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
+use names::{misnamed, volumes};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
 
@@ -27,7 +29,7 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
         };
         let without = |container: &&Container| !mounts_one(container) && !needs_none(container);
         for container in pod.containers.iter().filter(without) {
-            let Some((_, quantity)) = container.hugetlb().into_iter().next() else {
+            let Some((page, quantity)) = container.hugetlb().into_iter().next() else {
                 continue;
             };
             let text = format!(
@@ -38,9 +40,10 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
                 Some(volume) => Case::likely(text)
                     .seen(&volume.place, format!("volume {}", volume.name), "mounted by no container")
                     .fix(format!("volumeMounts: [{{name: {}, mountPath: /dev/hugepages}}] in the container", volume.name)),
-                None => Case::hint(text).severity(Severity::Info).fix(
-                    "only if it needs a path (DPDK, QEMU): a volume emptyDir: {medium: HugePages-2Mi}, mounted at /dev/hugepages",
-                ),
+                None => Case::hint(text).severity(Severity::Info).fix(format!(
+                    "only if it needs a path (DPDK, QEMU): a volume emptyDir: {{medium: HugePages-{}i}}, mounted at /dev/hugepages",
+                    page.exact()
+                )),
             };
             cases.push(case.seen(&quantity.place, quantity.field(), &quantity.written).seen(
                 &container.place,
@@ -62,6 +65,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     for pod in &evidence.files.pods {
         for container in &pod.containers {
+            cases.extend(misnamed(pod, container));
             cases.extend(differs(pod, container));
             cases.extend(alone(pod, container));
             cases.extend(no_multiple(pod, container));
@@ -137,7 +141,8 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
 
 /// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.
 fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
-    let asks = container.asks.as_ref().filter(|_| container.hugetlb().is_empty())?;
+    let is_silent = container.hugetlb().is_empty() && container.misnamed().is_none();
+    let asks = container.asks.as_ref().filter(|_| is_silent)?;
     let is_postgres = container.postgres.is_some();
     let is_off = is_postgres && demand_in(evidence, container).is_none();
     let room = Room::of(evidence).ok()?;
@@ -357,30 +362,4 @@ fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
             ),
         ),
     )
-}
-
-fn volumes(pod: &Pod) -> Vec<Case> {
-    let pages = pod.containers.iter().flat_map(Container::hugetlb);
-    let sizes: BTreeSet<Bytes> = pages.map(|(page, _)| page).collect();
-    let wrong = pod.volumes.iter().filter(|volume| match volume.page() {
-        Some(page) => !sizes.contains(&page),
-        // The medium without a size stands for the only one that is asked for.
-        None => sizes.len() != 1,
-    });
-    let asked: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
-    let asked = match asked.is_empty() {
-        true => "none".to_owned(),
-        false => asked.join(" "),
-    };
-    wrong
-        .map(|volume| {
-            Case::sure(format!(
-                "the pod {} stays in FailedMount: {} fits no page size that it requests",
-                pod.name, volume.medium
-            ))
-            .seen(&volume.place, "medium", &volume.medium)
-            .seen(&pod.place, "page sizes requested", &asked)
-            .fix("name the size in the medium (HugePages-2Mi), and request hugepages of that size in resources")
-        })
-        .collect()
 }

@@ -2,6 +2,8 @@
 
 use host::Tree;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::Given;
 
 use crate::judge;
 use crate::machines::*;
@@ -118,6 +120,78 @@ fn a_pool_that_a_program_is_kept_from_is_not_to_be_freed() {
     ];
     assert!(is_freed(machine()));
     assert_eq!(kept.map(is_freed), [false; 3]);
+}
+
+/// What a rule says of a pod beside a pool of 512 pages of 2M, and what to do.
+fn of_pod(id: &str, spec: &str) -> String {
+    let mut given = Given::default();
+    let pod = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n{spec}");
+    for (path, text) in [("p.yaml", pod.as_str()), ("sysctl.conf", "vm.nr_hugepages = 512\n")] {
+        given.add(path, text.as_bytes(), None).expect(path);
+    }
+    let diagnosis = judge(&Evidence::of_files(given));
+    let lines = diagnosis
+        .of(id)
+        .flat_map(|found| [vec![found.consequence.clone()], found.fix.clone()].concat());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn c06_containers_that_run_first() {
+    let list = |name: &str, sizes: &[&str]| {
+        let own =
+            |size: &&str| format!("  - {{name: c, resources: {{limits: {{memory: 1Gi, hugepages-2Mi: {size}}}}}}}\n");
+        format!("  {name}:\n{}", sizes.iter().map(own).collect::<String>())
+    };
+    let said =
+        |first: &[&str], others: &[&str]| of_pod("C06", &(list("initContainers", first) + &list("containers", others)));
+    assert_eq!(said(&["1Gi", "1Gi"], &["512Mi", "512Mi"]), "");
+    let short = said(&["2Gi"], &["512Mi", "512Mi"]);
+    assert!(
+        short.contains("needs at least 1024 pages of 2M, and the pool has 512"),
+        "{short}"
+    );
+    assert!(!said(&[], &["1Gi", "2Mi"]).is_empty());
+}
+
+#[test]
+fn c06_page_sizes_by_another_name() {
+    let pod = |resource: &str, medium: &str| {
+        format!(
+            "  containers:\n  - name: c\n    volumeMounts: [{{name: h}}]\n    resources: {{limits: {{memory: 1Gi, {resource}}}}}\n  \
+             volumes: [{{name: h, emptyDir: {{medium: {medium}}}}}]\n"
+        )
+    };
+    for (resource, medium, fix) in [
+        (
+            "hugepages-1G: 2G",
+            "HugePages-1G",
+            "hugepages-1Gi: 2Gi in its limits and requests, and the medium HugePages-1Gi",
+        ),
+        ("hugepages-2M: 512M", "HugePages", "hugepages-2Mi: 490Mi in"),
+        ("hugepages-2048Ki: 512Mi", "HugePages-2Mi", "hugepages-2Mi: 512Mi in"),
+        ("Hugepages-2Mi: 4Gi", "HugePages-2Mi", "hugepages-2Mi: 4Gi in"),
+        (
+            "hugepages-2Mi: 512Mi",
+            "Hugepages-2Mi",
+            "name the size in the medium (HugePages-2Mi)",
+        ),
+        (
+            "hugepages-1Gi: 1Gi",
+            "HugePages-2Mi",
+            "name the size in the medium (HugePages-1Gi)",
+        ),
+    ] {
+        let said = of_pod("C06", &pod(resource, medium));
+        assert!(said.contains(fix), "{resource}, {medium}: {said}");
+        assert_eq!(
+            said.contains("needs at least"),
+            resource.starts_with("hugepages-1Gi"),
+            "{said}"
+        );
+    }
+    let none = "  containers:\n  - {name: c, resources: {limits: {memory: 1Gi, hugepages-1Gi: 1Gi}}}\n";
+    assert!(of_pod("C04", none).contains("medium: HugePages-1Gi"));
 }
 
 #[test]

@@ -13,7 +13,8 @@ use crate::rule::{Answer, Case};
 pub(super) fn oracle_amm(evidence: &Evidence) -> Answer {
     let has_pool = Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
     let cases = evidence.files.oracle.iter().filter_map(|own| {
-        let target = own.memory_target().filter(|_| own.is_strict() || has_pool)?;
+        let is_wanted = own.is_strict() || has_pool && own.allows_pages() && !own.is_asm();
+        let target = own.memory_target().filter(|_| is_wanted)?;
         let outcome = match own.is_strict() {
             true => "does not start with use_large_pages=ONLY",
             false => "takes no page of the pool",

@@ -80,15 +80,13 @@ pub(crate) fn who(pod: &Pod, container: &Container) -> String {
 }
 
 fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
-    pod.containers.iter().flat_map(move |container| {
-        container.hugetlb().into_iter().map(move |(page, quantity)| {
-            let seen = Setting::new(&quantity.place, quantity.field(), &quantity.written);
-            Demand {
-                page: Some(page),
-                strict: true,
-                ..Demand::new(FileKind::Pod, who(pod, container), seen, Ok(Bytes(quantity.amount)))
-            }
-        })
+    pod.hugetlb().into_iter().map(move |(page, container, quantity)| {
+        let seen = Setting::new(&quantity.place, quantity.field(), &quantity.written);
+        Demand {
+            page: Some(page),
+            strict: true,
+            ..Demand::new(FileKind::Pod, who(pod, container), seen, Ok(Bytes(quantity.amount)))
+        }
     })
 }
 

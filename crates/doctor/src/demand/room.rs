@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use host::CpuList;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{Given, PoolWrite, Setting};
+use programs::config::{Given, PoolRequest, PoolWrite, Setting};
 
-use super::{Demand, Part};
-use crate::facts::{default_size, known, persistent, pool_file, pools};
+use super::{Demand, Taken};
+use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
 use crate::rule::Reason;
 
 /// What a pool has, and where that is written.
 pub(crate) struct Room {
     pub(crate) default: Bytes,
     pub(super) pools: BTreeMap<Bytes, (u64, String)>,
+    /// Pages by node, of the pools that files set so.
+    by_node: BTreeMap<Bytes, Vec<(u32, u64)>>,
 }
 
 impl Room {
@@ -66,7 +69,11 @@ impl Room {
             room.insert(pool.size, (pages, pool_file(pool, "nr_hugepages")));
         }
         let default = default_size(evidence)?;
-        Ok(Self { default, pools: room })
+        Ok(Self {
+            default,
+            pools: room,
+            by_node: BTreeMap::new(),
+        })
     }
 
     /// sysctl files are applied after boot, for the default size.
@@ -76,13 +83,18 @@ impl Room {
                 "no file sets the size of the pools (give the sysctl file or the kernel's command line too)".into(),
             );
         }
-        let mut pools = BTreeMap::new();
+        let (mut pools, mut by_node) = (BTreeMap::new(), BTreeMap::new());
         let boots = || given.boot.iter().rev();
         // 2M is the default on x86-64 and on arm64 with pages of 4K.
         let default = boots().find_map(|line| line.boot.default_size).unwrap_or(Bytes::mib(2));
         for line in &given.boot {
             for pool in &line.boot.pools {
-                pools.insert(pool.size.unwrap_or(default), (pool.pages.total(), line.place.clone()));
+                let size = pool.size.unwrap_or(default);
+                pools.insert(size, (pool.pages.total(), line.place.clone()));
+                match &pool.pages {
+                    PoolRequest::ByNode(nodes) => by_node.insert(size, nodes.clone()),
+                    PoolRequest::Total(_) => by_node.remove(&size),
+                };
             }
         }
         let setting = given.sysctl.number("vm.nr_hugepages")?;
@@ -90,15 +102,21 @@ impl Room {
         if let Some((pages, line)) = setting.or(overcommit) {
             let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
             pools.insert(default, (pages.saturating_add(more), line.place.clone()));
+            by_node.remove(&default);
         }
         for line in PoolWrite::left(&given.pool_writes, default) {
             let size = line.size.unwrap_or(default);
             let more = overcommit.filter(|_| size == default).map_or(0, |(more, _)| more);
             pools.insert(size, (line.pages.saturating_add(more), line.place));
+            by_node.remove(&size);
         }
         let silent = || (0, "the files given".to_owned());
         pools.entry(default).or_insert_with(silent);
-        Ok(Self { default, pools })
+        Ok(Self {
+            default,
+            pools,
+            by_node,
+        })
     }
 
     /// The default pool is not known to be empty where something sets it to what only a run shows.
@@ -121,15 +139,71 @@ impl Room {
     }
 }
 
+/// A pool, or the part of it that some nodes have.
+pub(super) struct Part {
+    pub(super) nodes: String,
+    pub(super) pages: u64,
+    /// Pages of it that running programs hold.
+    pub(super) taken: u64,
+    /// Pages on all nodes.
+    pub(super) whole: u64,
+    /// Where the pages are written.
+    pub(super) file: String,
+}
+
+impl Part {
+    pub(super) fn whole(room: &Room, page: Bytes, taken: u64) -> Self {
+        let pool = room.pools.get(&page).cloned();
+        let (pages, file) = pool.unwrap_or_else(|| (0, "the files given".to_owned()));
+        Self {
+            nodes: String::new(),
+            pages,
+            taken,
+            whole: pages,
+            file,
+        }
+    }
+
+    fn free(&self) -> u64 {
+        self.pages.saturating_sub(self.taken)
+    }
+
+    /// `None` without nodes, and where the pool is not counted by node.
+    pub(super) fn of(room: &Room, page: Bytes, nodes: Option<&CpuList>, taken: &Taken<'_>) -> Option<Self> {
+        let nodes = nodes?;
+        if let Some(parts) = room.by_node.get(&page) {
+            let own = parts.iter().filter(|(node, _)| nodes.contains(*node));
+            return Some(Self {
+                nodes: nodes.to_string(),
+                pages: own.fold(0_u64, |sum, (_, pages)| sum.saturating_add(*pages)),
+                ..Self::whole(room, page, 0)
+            });
+        }
+        let pool = taken.evidence.snapshot.pool(page)?;
+        let parts = pool.nodes.known()?;
+        let own = || parts.iter().filter(|part| nodes.contains(part.node));
+        let mut parts = own().map(|part| part.nr.known().copied());
+        Some(Self {
+            nodes: nodes.to_string(),
+            pages: parts.try_fold(0, |sum: u64, pages| Some(sum.saturating_add(pages?)))?,
+            taken: own().map(|part| taken.on_node(page, part)).fold(0, u64::saturating_add),
+            whole: persistent(pool).ok()?,
+            file: node_file(pool, own().next()?.node),
+        })
+    }
+}
+
 /// Pages that are left after the demands before.
 pub(super) struct Spare {
     /// On all nodes together.
     pub(super) left: BTreeMap<Bytes, u64>,
     /// On those that demands are bound to.
     pub(super) by_node: BTreeMap<(Bytes, String), u64>,
-    /// Where those demands are written that were served, each with its page size.
-    served: Vec<(Bytes, Setting)>,
-    /// Pages that these take beyond theirs, and that the pool does not have.
+    /// Where the demands are written, each with its page size: those served, and the others.
+    lines: [Vec<(Bytes, Setting)>; 2],
+    /// Pages that those others need, by the nodes of `by_node`; without nodes for the pool as a whole.
+    unserved: BTreeMap<(Bytes, String), u64>,
+    /// Pages that demands take beyond theirs, and that the pool does not have.
     pub(super) owed: BTreeMap<Bytes, u64>,
 }
 
@@ -140,26 +214,55 @@ impl Spare {
         Self {
             left: left.collect(),
             by_node: BTreeMap::new(),
-            served: Vec::new(),
+            lines: [Vec::new(), Vec::new()],
+            unserved: BTreeMap::new(),
             owed: BTreeMap::new(),
         }
     }
 
     /// Serves a demand, or else gives how many pages there are.
     pub(super) fn serve(&mut self, demand: &Demand, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
-        self.take(page, part, need)?;
+        let served = self.take(page, part, need);
+        let [own, others] = &mut self.lines;
+        let lines = if served.is_ok() { own } else { others };
+        lines.push((page, demand.seen.clone()));
+        if served.is_err() {
+            let nodes = part.map_or_else(String::new, |part| part.nodes.clone());
+            let pages = self.unserved.entry((page, nodes)).or_default();
+            *pages = pages.saturating_add(need);
+        }
         // What it takes beyond is not left for the next one.
-        if self.take(page, part, demand.beyond).is_err() {
+        if served.is_err() || self.take(page, part, demand.beyond).is_err() {
             *self.owed.entry(page).or_default() += demand.beyond;
         }
-        self.served.push((page, demand.seen.clone()));
-        Ok(())
+        served
     }
 
-    /// Where those are written that were served of that pool.
-    pub(super) fn served(&self, page: Bytes) -> Vec<Setting> {
-        let own = self.served.iter().filter(|(size, _)| *size == page);
-        own.map(|(_, line)| line.clone()).collect()
+    /// Where the other demands on that pool are written, those served first.
+    pub(super) fn others(&self, page: Bytes, own: &Setting) -> Vec<Setting> {
+        let lines = self.lines.iter().flatten();
+        let others = lines.filter(|(size, line)| *size == page && line != own);
+        others.map(|(_, line)| line.clone()).collect()
+    }
+
+    /// Pages of that pool that demands need which were not served.
+    pub(super) fn unserved(&self, page: Bytes) -> u64 {
+        let own = self.unserved.iter().filter(|((size, _), _)| *size == page);
+        own.fold(0_u64, |sum, (_, pages)| sum.saturating_add(*pages))
+    }
+
+    /// The pages that a pool, which has so many now, has to have for all demands.
+    pub(super) fn asked(&self, page: Bytes, pages: u64) -> u64 {
+        let of = |map: &BTreeMap<Bytes, u64>| map.get(&page).copied().unwrap_or(0);
+        let used = pages.saturating_sub(of(&self.left));
+        used.saturating_add(self.unserved(page)).saturating_add(of(&self.owed))
+    }
+
+    /// The pages that demands bound to these nodes lack there together.
+    pub(super) fn lacking(&self, page: Bytes, nodes: &str) -> u64 {
+        let key = (page, nodes.to_owned());
+        let of = |map: &BTreeMap<(Bytes, String), u64>| map.get(&key).copied().unwrap_or(0);
+        of(&self.unserved).saturating_sub(of(&self.by_node))
     }
 
     /// Takes so many pages, or else gives how many there are. What cannot be counted by node is counted as a whole.

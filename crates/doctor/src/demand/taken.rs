@@ -14,7 +14,7 @@ use crate::facts::{file_name, pages_for, running};
 
 /// What others hold of the pools: a program that is started beside them gets the rest.
 pub(super) struct Taken<'e> {
-    evidence: &'e Evidence,
+    pub(super) evidence: &'e Evidence,
     /// Pages that programs map which may be those of the files; `None` if it is not known what holds the pools.
     own: Option<BTreeMap<Bytes, u64>>,
 }

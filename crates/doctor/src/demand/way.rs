@@ -2,7 +2,7 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, PoolRequest, is_packaged};
+use programs::config::{BootForm, BootLine, Distribution, PoolLine, PoolRequest, PoolWrite, is_packaged};
 
 use crate::facts::{default_size, distribution, pool_file};
 use crate::kept::{apply_again, boot_fix, by_unit, filled_from_cma, keep_pool, pool_path};
@@ -86,6 +86,20 @@ impl FileLine {
     /// The one that counts: sysctl's is applied after those of the boot command line. Of a machine it is the line of its own files that may be
     /// edited.
     fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
+        let default_of_files = |line: &PoolLine| !line.is_by_node && line.size.is_none_or(|size| size == default);
+        let written = PoolWrite::left(&evidence.files.pool_writes, default);
+        if let Some(line) = written
+            .iter()
+            .find(|line| !evidence.has_machine && page == default && default_of_files(line))
+        {
+            return Some(Self {
+                place: line.place.clone(),
+                old: Some(line.pages),
+                is_sum: false,
+                is_boot: false,
+                own: Distribution::Other,
+            });
+        }
         let is_whole = distribution(evidence).is_configured_whole() || evidence.config.is_sysctl_unread;
         let own = evidence.config.sysctl.known().filter(|_| !is_whole);
         let lines = match evidence.has_machine {

@@ -15,7 +15,7 @@ use crate::facts::{
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::pools::is_written_by_node;
 use crate::remedy::{Need, Remedy};
-use crate::rule::answers::each;
+use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn imbalance(evidence: &Evidence) -> Answer {
@@ -234,8 +234,17 @@ pub(super) fn in_files(evidence: &Evidence) -> Answer {
     if evidence.files.socket_mem().is_empty() {
         return Ok(Vec::new());
     }
+    let refused = evidence.files.asked_twice_of_dpdk().into_iter().map(|set| {
+        Case::sure(format!(
+            "the DPDK program of {} does not start: {} and --socket-mem cannot be specified at the same time",
+            set.place, set.name
+        ))
+        .seen_line(&set)
+        .fix(format!("--socket-mem alone, or {} alone", set.name))
+    });
     let case = |short: Shortage<'_>| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
-    Ok(shortages(evidence, FileKind::Dpdk)?.into_iter().map(case).collect())
+    let short: Answer = shortages(evidence, FileKind::Dpdk).map(|short| short.into_iter().map(case).collect());
+    parts([Ok(refused.collect()), short])
 }
 
 /// A DPDK program without pages yet, and what it asks of each node (`--socket-mem`, in MiB), against what is free there.

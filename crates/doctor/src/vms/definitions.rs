@@ -35,8 +35,8 @@ pub(super) const OF: &[FileKind] = WITH_NOVA.split_at(WITH_NOVA.len() - 1).0;
 const WORTH: Bytes = Bytes::gib(4);
 
 pub(super) fn on_base(evidence: &Evidence) -> Answer {
-    let plain =
-        |guest: &&Guest| guest.total() >= WORTH && guest.memory.iter().all(|(_, backing)| *backing == Backing::Any);
+    let is_plain = |guest: &Guest| guest.memory.iter().all(|(_, backing)| *backing == Backing::Any);
+    let plain = |guest: &&Guest| guest.total() >= WORTH && guest.refused.is_empty() && is_plain(guest);
     let guests = guests(evidence);
     let cases = guests.iter().filter(plain).map(|guest| {
         Case::hint(format!(
@@ -51,7 +51,21 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
         .fix(on_pages(Some(guest.manager)))
         .fix("or check the running guest: hugewise vm")
     });
-    Ok(cases.chain(guests.iter().filter_map(mapped_small)).collect())
+    let cases = cases.chain(guests.iter().filter_map(mapped_small));
+    Ok(cases.chain(guests.iter().filter_map(unused)).collect())
+}
+
+/// A backend on huge pages that is not the guest's memory.
+fn unused(guest: &Guest) -> Option<Case> {
+    let id = guest.unused.as_ref()?;
+    let case = Case::sure(format!(
+        "{} does not use its memory backend {id}: QEMU makes the memory of -m itself, and what the backend takes is beside it",
+        guest.name
+    ));
+    let case = case.link(Some(links::of_manager(guest.manager)));
+    let fix = format!("memory-backend={id} in -machine, or memdev={id} in the -numa node that has it");
+    let case = case.severity(Severity::Warning).fix(fix);
+    Some(case.seen(&guest.place, "memory backend", id))
 }
 
 /// How a guest gets pages of a pool, by what starts it.
@@ -175,13 +189,15 @@ fn unshared(_: &Evidence, guest: &Guest) -> Option<Case> {
 fn refused(guest: &Guest) -> Vec<Case> {
     let who = match guest.manager {
         Manager::Proxmox => "Proxmox VE",
+        Manager::Qemu => "QEMU",
         _ => "libvirt",
     };
     let cases = guest.refused.iter().map(|refused| {
-        let fix = match (refused.wrong, guest.manager) {
+        let general = match (refused.wrong, guest.manager) {
             (Wrong::Private, _) => SHARED,
+            (Wrong::Backend, _) => "-m and size= of the backend alike",
             (Wrong::Cells, Manager::Proxmox) => {
-                "numa: 1, each numaN with one of hostnodes, and memory in whole pages of that size (qm set ID --numa 1)"
+                "numa: 1 (qm set ID --numa 1), each numaN with one of hostnodes, a policy and whole pages of memory, together those of memory:, and no memory in hotplug:"
             }
             (Wrong::Cells, _) => {
                 "nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out"
@@ -190,7 +206,7 @@ fn refused(guest: &Guest) -> Vec<Case> {
         let why = &refused.why;
         Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
             .seen(&refused.place, format!("{who}'s error"), why)
-            .fix(fix)
+            .fix(refused.fix().unwrap_or(general))
     });
     cases.collect()
 }

@@ -122,8 +122,9 @@ fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64),
 }
 
 pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
-    // Without a size it is the default one, which the machine shows.
-    let default = default_size(evidence).ok();
+    // Without a size it is the default one, which the machine or a boot line shows.
+    let default = Room::of(evidence).map(|room| room.default);
+    let default = default.or_else(|_| default_size(evidence)).ok();
     let guests = guests(evidence);
     let parts = guests
         .iter()
@@ -132,8 +133,11 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
         let is_default = page.is_none();
         let page = page.or(default);
         let page = page.filter(|page| page.0 > 0 && !size.0.is_multiple_of(page.0))?;
-        let starts = matches!(guest.manager, Manager::CloudHypervisor | Manager::Firecracker);
-        let (outcome, severity) = match starts {
+        let is_refused = matches!(
+            guest.manager,
+            Manager::CloudHypervisor | Manager::Firecracker | Manager::Proxmox
+        );
+        let (outcome, severity) = match is_refused {
             true => (", with which it does not start", Severity::Error),
             false => ("", Severity::Warning),
         };
@@ -152,8 +156,21 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
                 is_default && guest.manager == Manager::CloudHypervisor,
                 "hugepage_size=2M, with a pool of that size",
             )
-            .fix(format!("make it {}", size.round_up_to(page).exact())),
+            .fix(whole_pages(guest, size, page)),
         )
     });
     Ok(odd.collect())
+}
+
+/// The file of Proxmox VE has the memory of all nodes of the guest together.
+fn whole_pages(guest: &Guest, size: Bytes, page: Bytes) -> String {
+    if guest.manager != Manager::Proxmox {
+        return format!("make it {}", size.round_up_to(page).exact());
+    }
+    let parts = guest.memory.iter().map(|(size, _)| size.round_up_to(page));
+    format!(
+        "memory: {} (and the memory= of each numaN, if there are any, a multiple of {})",
+        parts.sum::<Bytes>().0 >> 20,
+        page.0 >> 20
+    )
 }

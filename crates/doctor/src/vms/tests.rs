@@ -1,7 +1,10 @@
 //! Each rule of `vms` where it fires and where it must not.
 
 use host::Tree;
+use programs::Evidence;
+use programs::config::Given;
 
+use crate::judge;
 use crate::machines::*;
 
 fn guest(policy: &str) -> Tree {
@@ -87,4 +90,32 @@ fn g08_a_guest_whose_private_memory_no_process_maps() {
     clear("G08", vm("memory-backend-memfd,id=m,size=1G").on(machine()));
     let old = machine().line("/proc/sys/kernel/osrelease", "6.1.0");
     clear("G08", vm("sev-snp-guest,id=sev0").on(old));
+}
+
+#[test]
+fn g04_devices_of_memory_and_pages_that_contradict_each_other() {
+    let said = |pages: &str| {
+        let mut given = Given::default();
+        let xml = format!(
+            "<domain type='kvm'><name>vm</name><memory unit='gib'>12</memory><memoryBacking><hugepages>{pages}</hugepages></memoryBacking>\
+             <cpu><numa><cell id='0' memory='8' unit='GiB'/></numa></cpu><devices><memory model='dimm'><target>\
+             <size unit='GiB'>4</size><node>0</node></target></memory></devices></domain>"
+        );
+        for (path, text) in [("vm.xml", xml.as_str()), ("sysctl.conf", "vm.nr_hugepages = 4096\n")] {
+            given.add(path, text.as_bytes(), None).expect(path);
+        }
+        let diagnosis = judge(&Evidence::of_files(given));
+        let found = diagnosis.of("G04").next().expect("a finding");
+        format!("{}\n{}", found.consequence, found.fix.join("\n"))
+    };
+    let short = said("<page size='2048' unit='kib'/>");
+    assert!(
+        short.contains("needs at least 6144 pages of 2M, and the pool has 4096"),
+        "{short}"
+    );
+    let refused = said("<page size='2' unit='m'/><page size='1' unit='g'/>");
+    assert!(
+        refused.contains("two master hugepages detected") && refused.contains("keep one <page> without nodeset"),
+        "{refused}"
+    );
 }

@@ -39,7 +39,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     if let Some(error) = unread.first().filter(|_| alone && files.is_empty()) {
         bail!("--file {error}");
     }
-    let not_read = unread.iter().chain(&given.unresolved).cloned().collect();
+    let not_read = unread.iter().cloned().chain(given.not_read()).collect();
     let evidence = match alone {
         true => Evidence::of_files(given),
         false => Evidence {

@@ -52,6 +52,15 @@ fn a_file_that_postgresql_conf_includes_and_that_sets_huge_pages_otherwise_is_na
 }
 
 #[test]
+fn shared_memory_of_another_type_becomes_mmap() {
+    let tree = small().file("/pg/postgresql.conf", "shared_memory_type = sysv\nhuge_pages = on\n");
+    let source = Source::from_tree("test", tree);
+    let plan = planned(&source, &[wanted("postgres:/pg/postgresql.conf", &[(TWO, 66)])]);
+    let text = after(&plan, "/pg/postgresql.conf");
+    assert_eq!(text, "shared_memory_type = mmap\nhuge_pages = on\n");
+}
+
+#[test]
 fn a_file_that_my_cnf_includes_and_that_switches_large_pages_off_is_named() {
     let notes = |included: &str| {
         let tree = small()
@@ -70,6 +79,14 @@ fn a_file_that_my_cnf_includes_and_that_switches_large_pages_off_is_named() {
         off.iter().any(|note| note.starts_with("/etc/mysql/conf.d/a.cnf:3")),
         "{off:?}"
     );
+    let tree = small()
+        .file("/srv/my.cnf", "[mysqld]\nport=1\n[mysqld-8.0]\nlarge_pages=OFF\n")
+        .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
+        .file("/etc/group", "mysql:x:27:\n");
+    let source = Source::from_tree("test", tree);
+    let later = planned(&source, &[wanted("innodb:/srv/my.cnf", &[(TWO, 66)])]).notes;
+    let wins = "/srv/my.cnf:5 sets it to OFF in a later group";
+    assert!(later.iter().any(|note| note.starts_with(wins)), "{later:?}");
     let on = notes("[mysqld]\nlarge-pages\n[mysqldump]\nlarge-pages = 0\n");
     let there = "/etc/mysql/conf.d/a.cnf:2 requests huge pages already";
     assert!(on.iter().any(|note| note == there), "{on:?}");

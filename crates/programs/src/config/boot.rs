@@ -157,13 +157,18 @@ impl Boot {
             let known = || memparse(value).filter(|size| page_sizes.is_none_or(|sizes| sizes.contains(size)));
             match name {
                 "default_hugepagesz" => {
-                    next = boot.size(word, known(), boot.default_size.is_some());
+                    boot.lose(value);
+                    next = match boot.default_size {
+                        Some(_) => boot.ignore(word, IgnoredWhy::DefaultTwice),
+                        None => boot.size(word, known(), false),
+                    };
                     if let Next::Size(size) = next {
                         boot.default_size = Some(size);
                         seen.push((size, true));
                     }
                 }
                 "hugepagesz" => {
+                    boot.lose(value);
                     let size = known();
                     // The kernel lets `hugepagesz=` name the default size once more, right after `default_hugepagesz=`.
                     let again = seen.iter().any(|&(had, _)| Some(had) == size);
@@ -183,7 +188,7 @@ impl Boot {
                 "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
                 "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
                 name => {
-                    if let Some(&(_, meant)) = MISSPELT.iter().find(|(written, _)| *written == name) {
+                    if let Some(meant) = meant(name) {
                         boot.ignore(word, IgnoredWhy::Misspelt(meant));
                     }
                 }
@@ -218,6 +223,13 @@ impl Boot {
         let parameter = parameter.to_owned();
         self.ignored.push(Ignored { parameter, why });
         Next::Ignored
+    }
+
+    /// memparse() ends with the size: another parameter in the same word is not read.
+    fn lose(&mut self, value: &str) {
+        if let Some(at) = value.find("hugepages") {
+            self.ignore(&value[at..], IgnoredWhy::InOneWord);
+        }
     }
 
     fn size(&mut self, word: &str, size: Option<Bytes>, twice: bool) -> Next {
@@ -255,6 +267,13 @@ impl Boot {
             }
         }
     }
+}
+
+/// The parameter that is meant by a name that the kernel does not have; capital letters make another name.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = &*name.to_ascii_lowercase();
+    let of = |(written, meant): &&(&str, &str)| *written == name || *meant == name;
+    MISSPELT.iter().find(of).map(|(_, meant)| *meant)
 }
 
 /// kstrtobool(); what it refuses leaves a switch as it was.

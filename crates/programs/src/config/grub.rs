@@ -1,5 +1,7 @@
 //! The kernel's command line in the defaults of GRUB: /etc/default/grub, and the files of grub.d that are read after it. systemd-boot has another file.
 
+use std::collections::BTreeMap;
+
 use host::Source;
 use model::Unread;
 
@@ -50,7 +52,8 @@ fn files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
 }
 
 fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
-    let in_grub = in_grub(lines);
+    // Of words that only a run of GRUB's scripts shows nothing is said.
+    let in_grub = values(lines).filter(|(_, words)| !words.split_whitespace().any(is_open));
     let listed_entries = listed(source, ENTRIES);
     let starter = Distribution::by_start(source).filter(|_| listed_entries.as_ref().is_ok_and(Vec::is_empty));
     if starter.is_some_and(Distribution::is_without_grub) {
@@ -64,7 +67,7 @@ fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
             unheard: assigned_anew(lines, &words),
             next_boot: Some(BootLine {
                 form: match assignment(line.text) {
-                    Some((1, ..)) => BootForm::OfDefault,
+                    Some(set) if set.name == GRUB[1] => BootForm::OfDefault,
                     _ => BootForm::Parameters,
                 },
                 ..BootLine::new(line.place(), words)
@@ -128,8 +131,9 @@ fn entries(source: &Source) -> Result<Option<String>, Unread> {
 
 /// The words about huge pages that a command line lacks.
 fn not_in(words: &str, line: &str) -> Option<String> {
-    let missing = words.split_whitespace().filter(|word| word.contains("huge"));
-    let missing: Vec<&str> = missing
+    let known = words.split_whitespace().filter(|word| !is_open(word));
+    let missing: Vec<&str> = known
+        .filter(|word| word.contains("huge"))
         .filter(|word| line.split_whitespace().all(|other| other != *word))
         .collect();
     (!missing.is_empty()).then(|| missing.join(" "))
@@ -137,56 +141,131 @@ fn not_in(words: &str, line: &str) -> Option<String> {
 
 /// What a later line takes away again, which assigns the same variable without its old value.
 fn assigned_anew(lines: &[Line<'_>], words: &str) -> Vec<Unheard> {
-    let assigned: Vec<(&Line<'_>, usize, String)> = lines
-        .iter()
-        .filter_map(|line| assignment(line.text).map(|(at, _, value)| (line, at, value)))
-        .collect();
-    let lost = assigned.iter().filter_map(|(line, at, value)| {
-        let words = not_in(value, words)?;
-        let (last, ..) = assigned.iter().rev().find(|(_, other, _)| other == at)?;
+    let mut assigned = assignments(lines);
+    assigned.retain(|(_, set)| GRUB.contains(&set.name));
+    let lost = assigned.iter().filter_map(|(line, set)| {
+        let words = not_in(&set.value, words)?;
+        let (last, _) = assigned.iter().rfind(|(_, other)| other.name == set.name)?;
         let by = last.place();
-        let variable = GRUB[*at].to_owned();
+        let variable = set.name.to_owned();
         (by != line.place()).then(|| Unheard::of(line, words, UnheardWhy::AssignedAnew { variable, by }))
     });
     lost.collect()
 }
 
-/// What GRUB's scripts hand to the kernel: both variables, each as the shell that reads the file leaves it.
+/// What GRUB's scripts hand to the kernel, without words about huge pages that only a run of them shows.
 pub(super) fn in_grub<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
-    let mut values = GRUB.map(|_| String::new());
-    let mut place = None;
-    for line in lines {
-        let Some((at, adds, value)) = assignment(line.text) else {
-            continue;
-        };
-        let value = GRUB.iter().zip(&values).rev().fold(value, |value, (name, known)| {
-            value
-                .replace(&format!("${{{name}}}"), known)
-                .replace(&format!("${name}"), known)
-        });
-        values[at] = if adds { format!("{}{value}", values[at]) } else { value };
-        // The first one that is about pages, or else the first one.
-        let says = |line: &Line<'_>| line.text.contains("huge");
-        if place.is_none_or(|first| !says(&first) && says(line)) {
-            place = Some(*line);
-        }
-    }
-    place.map(|line| (line, values.join(" ")))
+    let (line, words) = values(lines)?;
+    let known: Vec<&str> = words.split(' ').filter(|word| !is_open(word)).collect();
+    Some((line, known.join(" ")))
 }
 
-/// `export GRUB_CMDLINE_LINUX="quiet hugepages=4" # why`, or `+=`: the variable, whether it is added to, and the value without quotes.
-fn assignment(text: &str) -> Option<(usize, bool, String)> {
+/// Those words, with their place.
+pub(super) fn unresolved(path: &str, text: &str) -> Option<String> {
+    let lines: Vec<Line<'_>> = said(path, text, &['#']).collect();
+    let (line, words) = values(&lines)?;
+    let open: Vec<&str> = words.split_whitespace().filter(|word| is_open(word)).collect();
+    let place = line.place();
+    (!open.is_empty()).then(|| format!("{place}: only a run of GRUB's scripts shows `{}`", open.join(" ")))
+}
+
+/// Is it about huge pages, with a variable that is not known?
+fn is_open(word: &str) -> bool {
+    word.contains('$') && word.contains("huge")
+}
+
+/// Both variables of GRUB, each as the shell that reads the file leaves it, with the first line of theirs that is about pages, or else the first.
+fn values<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
+    let mut known: BTreeMap<&str, String> = GRUB.map(|name| (name, String::new())).into();
+    let mut place: Option<(Line<'a>, bool)> = None;
+    for (line, set) in assignments(lines) {
+        let value = expanded(&set.value, &known);
+        let says = value.contains("huge");
+        if GRUB.contains(&set.name) && place.is_none_or(|(_, had)| says && !had) {
+            place = Some((line, says));
+        }
+        let before = known.entry(set.name).or_default();
+        *before = if set.adds { format!("{before}{value}") } else { value };
+    }
+    let words = GRUB.map(|name| known.remove(name).unwrap_or_default());
+    place.map(|(line, _)| (line, words.join(" ")))
+}
+
+/// Longer than any command line that a kernel takes.
+const MOST: usize = 4096;
+
+/// A value with the variables in it that are known.
+fn expanded(value: &str, known: &BTreeMap<&str, String>) -> String {
+    let mut parts = value.split('$');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // `${NAME:+$NAME }`, as tuned writes it.
+        let rest = part.strip_prefix('{').and_then(|rest| rest.split_once(":+"));
+        if let Some((_, after)) = rest.filter(|(_, after)| !after.contains('}')) {
+            whole += after;
+            continue;
+        }
+        let (name, after) = part
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'))
+            .unwrap_or_else(|| part.split_at(part.find(|c: char| !is_of_name(c)).unwrap_or(part.len())));
+        match known.get(name).filter(|value| whole.len() + value.len() < MOST) {
+            Some(value) => whole += &format!("{value}{after}"),
+            None => whole += &format!("${part}"),
+        }
+    }
+    whole
+}
+
+/// A variable that a line assigns, or adds to.
+struct Assignment<'a> {
+    name: &'a str,
+    adds: bool,
+    /// Without quotes.
+    value: String,
+}
+
+/// All of them. A value goes on behind a backslash, and up to the end of its quotes.
+fn assignments<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, Assignment<'a>)> {
+    let mut texts: Vec<(Line<'a>, String)> = Vec::new();
+    let (mut quote, mut goes_on): (Option<char>, bool) = (None, false);
+    for line in lines {
+        // A quote that is never closed leaves the later ones.
+        goes_on &= !line.text.starts_with("GRUB_");
+        let text = line.text.strip_suffix('\\').unwrap_or(line.text);
+        match texts.last_mut().filter(|_| goes_on) {
+            Some((_, whole)) => *whole += &format!(" {text}"),
+            None => texts.push((*line, text.to_owned())),
+        }
+        quote = open_quote(quote.filter(|_| goes_on), line.text);
+        goes_on = quote.is_some() || text.len() < line.text.len();
+    }
+    let set = |(line, text): (Line<'a>, String)| {
+        let first = assignment(line.text)?;
+        let value = assignment(&text)?.value;
+        Some((line, Assignment { value, ..first }))
+    };
+    texts.into_iter().filter_map(set).collect()
+}
+
+/// `export GRUB_CMDLINE_LINUX="quiet hugepages=4" # why`, or `+=`.
+fn assignment(text: &str) -> Option<Assignment<'_>> {
     let text = text.strip_prefix("export ").unwrap_or(text).trim_start();
     let (name, value) = text.split_once('=')?;
     let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    let at = GRUB.iter().position(|known| *known == name)?;
     let unclosed = || vec![value.trim_matches(['"', '\'']).to_owned()];
     let words = if value.starts_with([' ', '\t']) {
         Vec::new()
     } else {
         shlex::split(value).unwrap_or_else(unclosed)
     };
-    Some((at, adds, words.into_iter().next().unwrap_or_default()))
+    let value = words.into_iter().next().unwrap_or_default();
+    let is_name = !name.is_empty() && name.chars().all(is_of_name);
+    is_name.then_some(Assignment { name, adds, value })
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Parameters of the boot line that people write on lines of their own.
@@ -236,7 +315,39 @@ pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{open_quote, said, stray};
+    use super::{in_grub, open_quote, said, stray, unresolved};
+
+    #[test]
+    fn values_go_on_over_lines_and_have_variables_of_the_file() {
+        for (text, words, open) in [
+            (
+                "=\"quiet \\\n hugepagesz=2M \\\n hugepages=5\"",
+                "quiet hugepagesz=2M hugepages=5",
+                None,
+            ),
+            ("=\"quiet\nhugepages=5\"\nX='\n", "quiet hugepages=5", None),
+            ("=\"hugepages=$HP\"", "hugepages=5", None),
+            ("=\"quiet hugepages=$((HP * 2))\"", "quiet", Some("hugepages=$((HP")),
+            ("=\"hugepages=${N} quiet $X\"", "quiet $X", Some("hugepages=${N}")),
+            (
+                "=\"hugepages=5\"\nGRUB_CMDLINE_LINUX=\"${GRUB_CMDLINE_LINUX:+$GRUB_CMDLINE_LINUX }\\$x\"",
+                "hugepages=5 }$x",
+                None,
+            ),
+        ] {
+            let text = format!("HP=5\nGRUB_CMDLINE_LINUX{text}\nGRUB_DEFAULT=0\n");
+            let lines: Vec<_> = said("grub", &text, &['#']).collect();
+            let (line, found) = in_grub(&lines).expect("words");
+            let found: Vec<&str> = found.split_whitespace().filter(|word| !"*2))".contains(word)).collect();
+            assert_eq!(
+                (line.place().as_str(), found.join(" ").as_str()),
+                ("grub:2", words),
+                "{text}"
+            );
+            let open = open.map(|word| format!("grub:2: only a run of GRUB's scripts shows `{word}`"));
+            assert_eq!(unresolved("grub", &text), open, "{text}");
+        }
+    }
 
     #[test]
     fn values_of_several_lines_are_no_lines_of_their_own() {

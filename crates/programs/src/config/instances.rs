@@ -4,6 +4,8 @@ use model::{Bytes, Unread};
 
 use super::Setting;
 use super::files::{Line, all_in, listed, said};
+use super::given::is_template;
+use crate::oracle::granule;
 use crate::vms::configured::size;
 use host::Source;
 
@@ -45,27 +47,31 @@ pub struct Parameters {
     settings: Vec<Setting>,
 }
 
+const SIZES: [&str; 4] = ["sga_target", "sga_max_size", "memory_target", "memory_max_target"];
+const USES: [&str; 5] = ["TRUE", "FALSE", "ONLY", "AUTO", "AUTO_ONLY"];
+
 impl Parameters {
+    /// `ORCL1.sga_target` is of that instance alone and wins over `*.sga_target` and `sga_target`, wherever they stand. In a file that has a line of
+    /// its own instance, those of others are left out; in others each may be meant.
     pub(super) fn of(path: &str, text: &str) -> Self {
-        let setting = |line: Line<'_>| {
-            let (name, value) = line.pair()?;
-            // A name of the instance may be before it: `*.sga_target`.
-            let name = name.to_ascii_lowercase();
-            let name = name.rsplit('.').next()?;
-            let value = value.split('#').next()?.trim().trim_matches(['\'', '"']);
-            Some(line.setting(name, value.to_ascii_uppercase()))
-        };
+        let lines: Vec<_> = said(path, text, &['#']).flat_map(|line| settings(&line)).collect();
+        let own = of_file(path);
+        let is_own = |prefix: &String| Some(prefix) == own.as_ref();
+        let has_own = lines.iter().any(|(prefix, _)| is_own(prefix));
+        let (all, named): (Vec<_>, Vec<_>) = lines
+            .into_iter()
+            .filter(|(prefix, _)| !has_own || is_all(prefix) || is_own(prefix))
+            .partition(|(prefix, _)| is_all(prefix));
         Self {
             path: path.to_owned(),
-            settings: said(path, text, &['#']).filter_map(setting).collect(),
+            settings: all.into_iter().chain(named).map(|(_, setting)| setting).collect(),
         }
     }
 
     /// Has a text such a line?
     pub(super) fn is_in(text: &str) -> bool {
-        let names = ["sga_target", "sga_max_size", "memory_target", "use_large_pages"];
-        let settings = Self::of("", text).settings;
-        settings.iter().any(|set| names.contains(&set.name.as_str()))
+        let decides = |name: &str| name == "use_large_pages" || SIZES.contains(&name);
+        Self::of("", text).settings.iter().any(|set| decides(&set.name))
     }
 
     fn last(&self, name: &str) -> Option<&Setting> {
@@ -75,8 +81,22 @@ impl Parameters {
     /// A size that is not 0.
     fn sized(&self, name: &str) -> Option<(Bytes, &Setting)> {
         let set = self.last(name)?;
-        let bytes = size(&set.value, 1)?;
+        let bytes = bytes(&set.value)?;
         (bytes.0 > 0).then_some((bytes, set))
+    }
+
+    /// Values with which the instance does not start.
+    pub(super) fn refused(&self) -> impl Iterator<Item = Unread> {
+        let own = self.settings.iter().filter(|set| !is_template(&set.value));
+        own.filter_map(|set| match set.name.as_str() {
+            name if SIZES.contains(&name) && bytes(&set.value).is_none() => {
+                Some(set.garbled("a size such as 8G: the instance does not start with it"))
+            }
+            "use_large_pages" if !USES.contains(&set.value.as_str()) => {
+                Some(set.garbled("TRUE, FALSE, ONLY, AUTO or AUTO_ONLY: the instance does not start with it"))
+            }
+            _ => None,
+        })
     }
 
     /// Automatic memory management, whose SGA no huge pages back.
@@ -85,18 +105,30 @@ impl Parameters {
         target.map(|(_, set)| set)
     }
 
-    /// Does it take pages of the pool as it is? With AUTO it makes the pool larger by itself.
-    pub fn takes_pages(&self) -> bool {
+    /// May it take huge pages?
+    pub fn allows_pages(&self) -> bool {
+        self.last("use_large_pages").is_none_or(|set| set.value != "FALSE")
+    }
+
+    /// Does it ask for pages of the pool as it is? With AUTO it makes the pool larger by itself.
+    fn wants_pages(&self) -> bool {
         let large = self.last("use_large_pages").map(|set| set.value.as_str());
-        !matches!(large, Some("FALSE" | "AUTO" | "AUTO_ONLY")) && self.memory_target().is_none()
+        !matches!(large, Some("FALSE" | "AUTO" | "AUTO_ONLY"))
+    }
+
+    /// Does it take them?
+    pub fn takes_pages(&self) -> bool {
+        self.wants_pages() && self.memory_target().is_none()
     }
 
     /// The name by which its processes are called: an instance reads the file that has it (`initNAME.ora`).
     pub fn sid(&self) -> Option<String> {
-        let file = self.path.rsplit('/').next()?;
-        let of_file = file.strip_prefix("init").and_then(|rest| rest.strip_suffix(".ora"));
-        let of_file = of_file.filter(|name| !name.is_empty()).map(str::to_ascii_uppercase);
-        of_file.or_else(|| Some(self.last("instance_name")?.value.clone()))
+        of_file(&self.path).or_else(|| Some(self.last("instance_name")?.value.clone()))
+    }
+
+    /// Does it manage disks for databases (ASM)? Its own memory is small, and is best managed automatically.
+    pub fn is_asm(&self) -> bool {
+        self.last("instance_type").is_some_and(|set| set.value == "ASM")
     }
 
     pub fn is_strict(&self) -> bool {
@@ -115,6 +147,61 @@ impl Parameters {
     }
 }
 
+/// A number of bytes, or with one letter for its unit.
+fn bytes(value: &str) -> Option<Bytes> {
+    let number = value.strip_suffix(['K', 'M', 'G', 'T', 'P', 'E']).unwrap_or(value);
+    let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| size(value, 1))?
+}
+
+/// The instance that reads a file of that name.
+fn of_file(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next()?.strip_prefix("init")?.strip_suffix(".ora")?;
+    (!name.is_empty()).then(|| name.to_ascii_uppercase())
+}
+
+/// Is a parameter with that prefix of every instance?
+fn is_all(prefix: &str) -> bool {
+    matches!(prefix, "" | "*")
+}
+
+/// What a line sets, each with its prefix: several parameters may stand on one, with blanks between them.
+fn settings(line: &Line<'_>) -> Vec<(String, Setting)> {
+    let text = line.text.split('#').next().unwrap_or_default();
+    // Where each name begins, and its `=`.
+    let mut starts = Vec::new();
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            (None, '=') => {
+                let name = text[..at].trim_end();
+                starts.push((name.rfind([' ', '\t', ',']).map_or(0, |blank| blank + 1), at));
+            }
+            _ => {}
+        }
+    }
+    if starts.first().is_some_and(|&(start, _)| start > 0) {
+        return Vec::new();
+    }
+    let ends = starts.iter().skip(1).map(|&(start, _)| start).chain([text.len()]);
+    let pair = |(&(start, equals), end): (&(usize, usize), usize)| {
+        let name = text.get(start..equals)?.trim().to_ascii_lowercase();
+        let value = text
+            .get(equals + 1..end)?
+            .trim()
+            .trim_end_matches(',')
+            .trim_matches(['\'', '"']);
+        let (prefix, name) = name.rsplit_once('.').unwrap_or(("", &name));
+        Some((
+            prefix.to_ascii_uppercase(),
+            line.setting(name, value.to_ascii_uppercase()),
+        ))
+    };
+    starts.iter().zip(ends).filter_map(pair).collect()
+}
+
 impl Instance {
     /// The SGA in whole granules: Oracle rounds it up to them.
     pub fn in_granules(&self) -> Bytes {
@@ -128,16 +215,6 @@ impl Instance {
     }
 }
 
-/// Granules are of 4M up to an SGA of 1G, of 16M up to 8G, and double from there on.
-fn granule(sga: Bytes) -> Bytes {
-    match sga.0 {
-        size if size <= Bytes::gib(1).0 => Bytes::mib(4),
-        size => Bytes(
-            (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Instance, Parameters};
@@ -145,7 +222,7 @@ mod tests {
 
     #[test]
     fn parameters_of_any_form_are_read() {
-        let text = "# of DBCA\nORCL.__sga_target=9G\n*.SGA_Target=1025M # bytes\norcl1.use_large_pages='only'\n*.memory_target=0\n";
+        let text = "# of DBCA\nORCL.__sga_target=9G\n*.SGA_Target=1025M # bytes\norcl.use_large_pages='only'\n*.memory_target=0\n";
         let own = Parameters::of("initORCL.ora", text);
         let instance = own.instance().expect("an SGA");
         assert_eq!(
@@ -167,5 +244,26 @@ mod tests {
         let own = Parameters::of("a", "*.memory_target=4G\n");
         assert_eq!((own.instance(), own.takes_pages()), (None, false));
         assert!(!Parameters::is_in("ALTER SYSTEM SET sga_target=4G;\n"));
+    }
+
+    #[test]
+    fn an_instance_s_own_lines_win_and_those_of_others_are_not_its() {
+        let sga = |path: &str, text: &str| Parameters::of(path, text).instance().map(|own| own.sga);
+        let both = "ORCL1.sga_target=48G\n*.sga_target=8G\nORCL2.sga_target=16G\n";
+        assert_eq!(sga("dbs/initORCL1.ora", both), Some(Bytes::gib(48)));
+        assert_eq!(sga("dbs/initORCL2.ora", both), Some(Bytes::gib(16)));
+        assert_eq!(sga("spfile.txt", both), Some(Bytes::gib(16)), "of one of them");
+        let line = "db_name=ORCL sga_target = 48G, sga_max_size=50G use_large_pages='ONLY'\n";
+        let own = Parameters::of("a", line);
+        assert_eq!(
+            own.instance().map(|own| (own.sga, own.is_strict)),
+            Some((Bytes::gib(50), true))
+        );
+        assert!(Parameters::of("a", "*.instance_type='asm'\n").is_asm());
+        let wrong = Parameters::of(
+            "a",
+            "sga_target=8GB\nuse_large_pages=YES\nsga_max_size=9G\nmemory_target={{ amm }}\n",
+        );
+        assert_eq!(wrong.refused().count(), 2);
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn is_number(name: &str) -> bool {
         "vm.nr_hugepages",
         "vm.nr_overcommit_hugepages",
         "vm.nr_hugepages_mempolicy",
+        "vm.hugetlb_shm_group",
         "kernel.shmmax",
         "kernel.shmall",
     ]

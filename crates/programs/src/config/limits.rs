@@ -39,9 +39,16 @@ pub(super) fn read(source: &Source) -> Result<Vec<LimitLine>, Unread> {
     taken(source, paths, &['#'], limit_line)
 }
 
-/// The soft memlock limit that a login of this user would get, and the line that says so.
+/// The soft memlock limit that a login of this user would get, and the line that says so. No soft limit is above the hard one (pam_limits lowers it).
 pub fn memlock_for<'a>(lines: &'a [LimitLine], user: &str, groups: &[String]) -> Option<(Limit, &'a LimitLine)> {
-    let ours = |line: &&LimitLine| line.item == "memlock" && line.kind != "hard";
+    let soft = of_kind(lines, "soft", user, groups)?;
+    let hard = of_kind(lines, "hard", user, groups);
+    Some(hard.filter(|(limit, _)| *limit < soft.0).unwrap_or(soft))
+}
+
+/// The limit of a kind: that of the user, else of a group, else of all; the last line of each holds.
+fn of_kind<'a>(lines: &'a [LimitLine], kind: &str, user: &str, groups: &[String]) -> Option<(Limit, &'a LimitLine)> {
+    let ours = |line: &&LimitLine| line.item == "memlock" && (line.kind == kind || line.kind == "-");
     let for_user = |line: &&LimitLine| line.domain == user;
     let for_group = |line: &&LimitLine| {
         line.domain

@@ -18,6 +18,10 @@ pub enum IgnoredWhy {
     FollowsIgnored,
     /// That size was given before.
     SizeTwice,
+    /// A default size was given before.
+    DefaultTwice,
+    /// It is a part of the word of a page size.
+    InOneWord,
     /// That pool's count was given before.
     CountTwice,
     /// It is neither a number nor a list of `NODE:PAGES`.
@@ -40,7 +44,11 @@ impl IgnoredWhy {
             Self::Misspelt(meant) => return format!("the kernel has no such parameter: it is `{meant}=`"),
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
             Self::FollowsIgnored => "it follows a page size that is ignored",
-            Self::SizeTwice => "that page size was given before",
+            Self::SizeTwice => "that page size was given before; a `hugepages=` right behind it is dropped, too",
+            Self::DefaultTwice => {
+                "a default page size was given before; a `hugepages=` right behind it is dropped, too"
+            }
+            Self::InOneWord => "the kernel reads a page size to its end and no further; a blank ends a parameter",
             Self::CountTwice => "the count of that pool was given before, and the first one holds",
             Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
             Self::NotAPolicy => "the kernel takes always, madvise or never",

@@ -53,7 +53,9 @@ fn pairs_count_and_a_count_alone_is_of_the_default_size() {
 
 #[test]
 fn what_the_kernel_passes_over_says_why() {
-    use IgnoredWhy::{CountTwice, FollowsIgnored, NotACount, SizeTwice, UnsupportedSize};
+    use IgnoredWhy::{
+        CountTwice, DefaultTwice, FollowsIgnored, InOneWord, Misspelt, NotACount, SizeTwice, UnsupportedSize,
+    };
     let parameter = |text: &str, why| (text.to_owned(), why);
     assert_eq!(
         ignored("hugepagesz=3M hugepages=4"),
@@ -74,6 +76,21 @@ fn what_the_kernel_passes_over_says_why() {
         ]
     );
     assert_eq!(ignored("hugepages=many"), [parameter("hugepages=many", NotACount)]);
+    for name in ["hugepagesz", "default_hugepagesz"] {
+        let word = format!("{name}=1G,hugepages=16");
+        assert_eq!(ignored(&word), [parameter("hugepages=16", InOneWord)], "{word}");
+    }
+    assert_eq!(
+        ignored("hugepagesz=2M HUGEPAGES=16"),
+        [parameter("HUGEPAGES=16", Misspelt("hugepages"))]
+    );
+    assert_eq!(
+        ignored("default_hugepagesz=1G default_hugepagesz=2M hugepages=16"),
+        [
+            parameter("default_hugepagesz=2M", DefaultTwice),
+            parameter("hugepages=16", FollowsIgnored)
+        ]
+    );
     assert!(
         Boot::parse("hugepagesz=3M", None).ignored.is_empty(),
         "without sizes none is unsupported"
@@ -233,7 +250,11 @@ fn the_closest_line_of_limits_conf_holds() {
         let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
         memlock_for(lines, user, &groups).map(|(limit, _)| limit)
     };
-    assert_eq!(limit("oracle", &["dba"]), Some(Limit::Unlimited));
+    assert_eq!(
+        limit("oracle", &["dba"]),
+        Some(Limit::Bytes(5 << 10)),
+        "no more than the hard one"
+    );
     assert_eq!(limit("scott", &["dba"]), Some(Limit::Bytes(1 << 20)));
     assert_eq!(limit("anna", &[]), Some(Limit::Bytes(64 << 10)));
     assert_eq!(limit("root", &[]), None, "`*` is not for root");

@@ -3,6 +3,7 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::config::files::{Line, said};
+use crate::config::given::is_template;
 use crate::config::includes::{Files, Include, Reader};
 use crate::config::{Setting, Settings};
 use host::Source;
@@ -16,6 +17,8 @@ const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"]
 pub struct Options {
     /// Names with underscores; `name` alone is `ON`. The last one of a name holds.
     pub settings: Settings,
+    /// What is included, by the order that says so.
+    pub includes: Vec<Setting>,
     /// Is there a group that MariaDB alone reads?
     pub names_mariadb: bool,
     /// Lines that the server refuses, or does not take as a user may mean them.
@@ -78,6 +81,8 @@ impl Options {
 /// Whose group it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
+    /// Before the first one, in a file that no other includes.
+    None,
     Server,
     /// The script that starts the server.
     Safe,
@@ -100,18 +105,27 @@ impl Reader for Groups {
 
     fn begin(&mut self, depth: usize) {
         self.groups.truncate(depth);
-        self.groups.push(Group::Other);
+        self.groups.push(if depth == 0 { Group::None } else { Group::Other });
     }
 
     fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include> {
         self.groups.truncate(depth + 1);
         if let Some(order) = line.text.strip_prefix('!') {
-            return include(order);
+            let (order, path) = order.split_once(char::is_whitespace)?;
+            let path = path.trim().to_owned();
+            let include = match order {
+                "include" => Include::File(path.clone()),
+                "includedir" => Include::Directory(path.clone(), ".cnf"),
+                _ => return None,
+            };
+            self.options.includes.push(line.setting(order, path));
+            return Some(include);
         }
         match line.text.strip_prefix('[').map(|group| group.split_once(']')) {
             Some(Some((name, _))) => {
-                self.groups[depth] = Group::of(name.trim());
-                self.options.names_mariadb |= name.trim().starts_with("mariadb");
+                let name = name.trim().to_ascii_lowercase();
+                self.groups[depth] = Group::of(&name);
+                self.options.names_mariadb |= name.starts_with("mariadb");
             }
             Some(None) => self.options.refused.push(line.garbled("`[group]`")),
             None if self.groups[depth] == Group::Safe => {
@@ -127,19 +141,15 @@ impl Reader for Groups {
                 }
                 None => self.options.refused.push(line.garbled("`name` or `name = value`")),
             },
+            // The server ends at the first; a template has lines of its own.
+            None if self.groups[depth] == Group::None && !is_template(line.text) => {
+                self.groups[depth] = Group::Other;
+                let wanted = "a line below a `[group]`: the server does not start with it";
+                self.options.refused.push(line.garbled(wanted));
+            }
             None => {}
         }
         None
-    }
-}
-
-fn include(order: &str) -> Option<Include> {
-    let (order, path) = order.split_once(char::is_whitespace)?;
-    let path = path.trim().to_owned();
-    match order {
-        "include" => Some(Include::File(path)),
-        "includedir" => Some(Include::Directory(path, ".cnf")),
-        _ => None,
     }
 }
 
@@ -199,8 +209,8 @@ fn written(line: &str) -> Option<(String, String)> {
     let value = value.map(|value| unquoted(value.trim()));
     let negated = name.strip_prefix("skip_").or_else(|| name.strip_prefix("disable_"));
     let (name, value) = match (negated, name.strip_prefix("enable_")) {
-        // `skip-large-pages=0` switches it on.
-        (Some(name), _) if value.is_some_and(|value| !is_on(value)) => (name, "ON"),
+        // `skip-large-pages=0` switches it on; `OFF` does not (my_getopt).
+        (Some(name), _) if value == Some("0") => (name, "ON"),
         (Some(name), _) => (name, "OFF"),
         (None, Some(name)) => (name, value.unwrap_or("ON")),
         (None, None) => (name, value.unwrap_or("ON")),
@@ -312,6 +322,14 @@ mod tests {
         ] {
             assert_eq!(refused(line), count, "{line}");
         }
+    }
+
+    #[test]
+    fn groups_have_letters_of_any_size_and_no_option_is_before_them() {
+        let options = Options::parse("a", "port = 1\n[MYSQLD]\nlarge-pages\nskip-large-pages=OFF\n");
+        let set = options.settings.iter().map(|set| set.value.as_str());
+        assert_eq!(set.collect::<Vec<_>>(), ["ON", "OFF"]);
+        assert_eq!(options.refused.len(), 1, "{:?}", options.refused);
     }
 
     fn debian() -> Tree {

@@ -138,9 +138,12 @@ fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
 }
 
 fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
-    let (asked, chunk) = (settings.pool, settings.chunk);
+    let asked = settings.pool;
     let instances = settings.parts();
-    check_innodb(chunk, instances)?;
+    check_innodb(settings.chunk, instances)?;
+    // A chunk is no larger than the part of the pool that it is in (srv_start).
+    let part = Bytes(asked.0.div_ceil(instances)).round_up_to(Bytes::mib(1));
+    let chunk = settings.chunk.min(part);
     let pool = innodb_pool(asked, chunk, instances);
     let chunks = pool.0 / chunk.0;
     let blocks = chunk.0 / INNODB_PAGE;
@@ -186,14 +189,19 @@ mod tests {
             Bytes::gib(10),
             "the manual's example"
         );
+        let of = |pool, chunk, instances| Innodb {
+            chunk,
+            instances: Some(instances),
+            ..Innodb::new(pool)
+        };
         for (chunk, instances) in [(Bytes(0), 8), (Bytes::mib(128), 0)] {
-            let settings = Innodb {
-                chunk,
-                instances: Some(instances),
-                ..Innodb::new(Bytes::gib(8))
-            };
-            assert!(innodb(&settings, Bytes::mib(2)).is_err());
+            assert!(innodb(&of(Bytes::gib(8), chunk, instances), Bytes::mib(2)).is_err());
         }
+        let pages = |settings: &Innodb| innodb(settings, Bytes::mib(2)).expect("a size").whole("pages");
+        let large = of(Bytes::gib(2), Bytes::gib(1), 4);
+        assert_eq!(pages(&large), Some(4 * 263), "the manual's example: chunks of 512M");
+        let small = of(Bytes::mib(512), Bytes::mib(128), 8);
+        assert_eq!(pages(&small), Some(4 * 66), "one instance below 1G");
     }
 
     #[test]

@@ -69,10 +69,12 @@ impl Innodb {
         settings
     }
 
-    /// Parts of the buffer pool with locks of their own.
+    /// Parts of the buffer pool with locks of their own: below 1 GiB there is one, whatever is set.
     pub(super) fn parts(&self) -> u64 {
-        let usual = if self.pool >= Bytes::gib(1) { 8 } else { 1 };
-        self.instances.unwrap_or(usual)
+        if self.pool < Bytes::gib(1) {
+            return self.instances.map_or(1, |set| set.min(1));
+        }
+        self.instances.unwrap_or(8)
     }
 
     /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.

@@ -39,6 +39,8 @@ impl Configuration {
 #[derive(Default)]
 pub(crate) struct Lines {
     pub(crate) settings: Vec<Setting>,
+    /// What is included, by the setting that says so.
+    pub(crate) includes: Vec<Setting>,
     pub(crate) refused: Vec<Unread>,
 }
 
@@ -53,11 +55,17 @@ impl Reader for Lines {
             self.refused.push(line.garbled(wanted));
             return None;
         };
-        match name.as_str() {
-            "include" | "include_if_exists" => Some(Include::File(value)),
-            "include_dir" => Some(Include::Directory(value, ".conf")),
+        let setting = line.setting(name, value.clone());
+        match setting.name.as_str() {
+            "include" | "include_if_exists" => {
+                self.includes.push(setting);
+                Some(Include::File(value))
+            }
+            "include_dir" => {
+                self.includes.push(setting);
+                Some(Include::Directory(value, ".conf"))
+            }
             _ => {
-                let setting = line.setting(name, value);
                 if let Err(wanted) = value::value(&setting.name, &setting.value) {
                     self.refused.push(setting.garbled(wanted));
                 }

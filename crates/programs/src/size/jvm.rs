@@ -40,7 +40,9 @@ fn tables(collector: Collector, jdk: u32) -> Vec<Table> {
     let cards = [("card_table", 512), ("offset_table", 512)];
     match collector {
         Collector::Serial => cards.to_vec(),
-        Collector::Parallel => [&cards[..], &[("mark_bitmap", 32), ("block_table", 512)]].concat(),
+        // One of the two bitmaps went with JDK 23, and the table of blocks (JDK-8329203).
+        Collector::Parallel if jdk < 23 => [&cards[..], &[("mark_bitmap", 32), ("block_table", 512)]].concat(),
+        Collector::Parallel => [&cards[..], &[("mark_bitmap", 64)]].concat(),
         // One of the two bitmaps went with JDK 20 (JDK-8210708), the counts of cards with JDK 21 (JDK-8225409).
         Collector::G1 => {
             let bitmap = ("mark_bitmap", if jdk < 20 { 32 } else { 64 });
@@ -48,7 +50,7 @@ fn tables(collector: Collector, jdk: u32) -> Vec<Table> {
             cards.into_iter().chain([bitmap]).chain(counts).collect()
         }
         Collector::Z => Vec::new(),
-        Collector::Shenandoah => vec![("mark_bitmap", 32)],
+        Collector::Shenandoah => vec![("mark_bitmap", 32), ("aux_bitmap", 32)],
     }
 }
 
@@ -99,7 +101,10 @@ impl Jvm {
         let tables = tables(self.collector, self.jdk).into_iter().map(table);
         let segments = if self.rounds_segments() { ", three segments" } else { "" };
         let how = format!("ReservedCodeCacheSize{segments}");
+        let is_shenandoah = self.collector == Collector::Shenandoah;
+        let regions = is_shenandoah.then(|| ("region_storage", "data of its regions".to_owned(), SMALL));
         let all = std::iter::once(("code_cache", how, self.code_cache)).chain(tables);
+        let all = all.chain(regions);
         all.filter(|(_, _, bytes)| *bytes >= SMALL).collect()
     }
 }
@@ -107,9 +112,13 @@ impl Jvm {
 /// `size jvm`: pages of the heap's pool, and pages of 2 MiB for what lies beside it.
 ///
 /// # Errors
-/// When the page is none.
+/// When the page is none, or none that the collector takes.
 pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
     let heap = pages_for(jvm.heap, jvm.page)?;
+    if jvm.collector == Collector::Z && jvm.page != SMALL {
+        let wanted = "2M: ZGC takes huge pages of no other size";
+        return Err(SizeError::out_of_range("a page for ZGC", jvm.page.exact(), wanted));
+    }
     let beside_page = jvm.page.min(SMALL);
     let (page, size, collector) = (jvm.page.exact(), jvm.heap, jvm.collector);
     let about = format!("pages of {page} for a JVM of {size} ({collector}, JDK {})", jvm.jdk);
@@ -131,13 +140,24 @@ pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
     );
     sizing = sizing.step("outside", how, outside, "B");
     let sizing = totals(sizing, jvm.page, heap, beside)
-        .trap(
-            "the JVM tests one page at the start: with a pool that is too small for all it falls \
-             back part by part, with no more than a line in -Xlog:pagesize",
-        )
+        .trap(short_pool(collector))
         .trap("-Xms = -Xmx and -XX:+AlwaysPreTouch: pages are taken at the start or not at all")
         .trap("metaspace and stacks are never on pool pages");
     Ok(sizing)
+}
+
+/// What a pool with too few pages leads to.
+fn short_pool(collector: Collector) -> &'static str {
+    match collector {
+        Collector::Z => {
+            "with a pool that is too small for -Xms the JVM does not start, and one too small for \
+             -Xmx lowers the heap's maximum"
+        }
+        _ => {
+            "the JVM tests one page at the start: with a pool that is too small for all it falls \
+             back part by part, with no more than a line in -Xlog:pagesize"
+        }
+    }
 }
 
 /// The most that OpenJ9 takes for its code on 64 bits, unless `-Xcodecachetotal` says more.
@@ -213,6 +233,29 @@ mod tests {
         );
         six.collector = Collector::Z;
         assert_eq!(jvm(&six).expect("a size").whole("pages"), Some(3192));
+    }
+
+    /// psParallelCompact.cpp, shenandoahHeap.cpp.
+    #[test]
+    fn each_collector_has_the_tables_of_its_time() {
+        let sizing = |collector, jdk, page| {
+            let (heap, code) = (Bytes::gib(4), Some(Bytes::mib(64)));
+            jvm(&Jvm::known(heap, page, Some(collector), Some(jdk), code))
+        };
+        for (collector, jdk, tables) in [
+            (Collector::Parallel, 21, 4 + 4 + 64 + 4),
+            (Collector::Parallel, 25, 4 + 4 + 32),
+            (Collector::Shenandoah, 21, 64 + 64 + 1),
+        ] {
+            let sizing = sizing(collector, jdk, Bytes::mib(2)).expect("a size");
+            assert_eq!(sizing.whole("pages"), Some(2048 + 32 + tables), "{collector} {jdk}");
+            assert!(sizing.traps.iter().any(|trap| trap.contains("part by part")));
+        }
+        let zgc = |page| sizing(Collector::Z, 21, page);
+        let traps = zgc(Bytes::mib(2)).expect("a size").traps;
+        assert!(traps.iter().all(|trap| !trap.contains("part by part")), "{traps:?}");
+        let refused = zgc(Bytes::gib(1)).expect_err("of one size").to_string();
+        assert!(refused.contains("write 2M"), "{refused}");
     }
 
     #[test]

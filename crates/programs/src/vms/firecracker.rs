@@ -50,10 +50,14 @@ pub(crate) fn machine(path: &str, text: &str) -> Result<Machine, Unread> {
     let machine = config.get("machine-config").unwrap_or(&config);
     let mib = machine["mem_size_mib"].as_u64();
     let mib = mib.ok_or_else(|| garbled("machine-config.mem_size_mib is not a whole number".to_owned()))?;
-    let from = match machine["huge_pages"].as_str() {
-        Some("2M") => Backing::Hugetlb(Some(Bytes::mib(2))),
-        _ => Backing::Any,
+    let pages = &machine[PAGES];
+    let refused = || {
+        let key = format!("\"{PAGES}\"");
+        let at = text.lines().position(|line| line.contains(&key)).unwrap_or_default();
+        let wanted = "None, Transparent or 2M: Firecracker refuses it";
+        host::parse::garbled(path, at, PAGES, wanted, &pages.to_string())
     };
+    let from = backing(pages).ok_or_else(refused)?;
     Ok(Machine {
         memory: (Bytes(mib.saturating_mul(1 << 20)), from),
         is_tracked: machine[TRACKED].as_bool() == Some(true),
@@ -62,6 +66,20 @@ pub(crate) fn machine(path: &str, text: &str) -> Result<Machine, Unread> {
 
 /// The key that has KVM log what the guest writes.
 pub(crate) const TRACKED: &str = "track_dirty_pages";
+
+/// The key that says which pages back the guest.
+const PAGES: &str = "huge_pages";
+
+/// What it stands for; `None` if Firecracker does not take it.
+fn backing(pages: &Value) -> Option<Backing> {
+    match pages.as_str() {
+        None if pages.is_null() => Some(Backing::Any),
+        Some("None") => Some(Backing::Any),
+        Some("Transparent") => Some(Backing::Thp),
+        Some("2M") => Some(Backing::Hugetlb(Some(Bytes::mib(2)))),
+        _ => None,
+    }
+}
 
 /// What a script sends to the API.
 fn body(text: &str) -> Option<serde_json::Result<Value>> {

@@ -42,7 +42,8 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
         }
     }
     objects.retain(|object| object.size.0 > 0);
-    if objects.iter().all(|object| device_of(object).is_some()) {
+    let is_beside = |object: &Object| device_of(object).is_some() || is_unused(argv, object);
+    if objects.iter().all(is_beside) {
         objects.insert(0, Object::main(argv));
     }
     Asked {
@@ -56,6 +57,33 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
             || objects.iter().any(|object| object.prealloc),
         shared: objects.iter().all(|object| object.shared),
     }
+}
+
+/// The first backend on huge pages that no part of the guest uses.
+pub(crate) fn unused(argv: &[String]) -> Option<String> {
+    let mut objects = options(argv, "object").into_iter().filter_map(Object::parse);
+    objects.find(|object| is_unused(argv, object)).map(|object| object.id)
+}
+
+/// Is it on huge pages, and does no other option name it? QEMU makes the memory of -m itself then.
+fn is_unused(argv: &[String], object: &Object) -> bool {
+    // What a variable of the shell holds may be its name.
+    let is_name = |part: &str| part == object.id || part.starts_with('$');
+    let names = |word: &String| word.split([',', '=', ':', '"']).any(is_name);
+    // A machine has an id of its own, such as `pc.ram`, and accepts that for its memory alone.
+    let may_be = object.from != Backing::Any && !object.id.ends_with(".ram");
+    may_be && !argv.iter().any(|word| !word.contains("memory-backend-") && names(word))
+}
+
+/// Why QEMU does not start, in its own words (hw/core/machine.c).
+pub(crate) fn refused(argv: &[String]) -> Option<&'static str> {
+    let machines = [options(argv, "machine"), options(argv, "M")].concat();
+    let of_machine = |text: &&str| Some(value(&parts(text), "memory-backend")?.to_owned());
+    let id = machines.iter().rev().find_map(of_machine)?;
+    let mut objects = options(argv, "object").into_iter().filter_map(Object::parse);
+    let backend = objects.find(|object| object.id == id)?;
+    let memory = main_memory(options(argv, "m").last()?)?;
+    (memory != backend.size).then_some("Machine memory size does not match the size of the memory backend")
 }
 
 /// `guest=NAME,...` or `NAME,...`.

@@ -40,10 +40,14 @@ fn qemu_takes_memory_from_m_or_from_backends() {
             vec![(2048, Backing::Hugetlb(Some(Bytes::gib(1))))],
         ),
         (
-            "q -object memory-backend-ram,id=a,size=512M --object=memory-backend-file,id=b,size=512M,mem-path=/a,,b,share=on",
+            "q -object memory-backend-ram,id=a,size=512M --object=memory-backend-file,id=b,size=512M,mem-path=/a,,b,share=on -numa node,memdev=a -numa node,memdev=b",
             vec![(512, Backing::Any), (512, path("/a,b"))],
         ),
         ("q -object rng-random,id=r -m 64", vec![(64, Backing::Any)]),
+        (
+            "q -m 1G -object memory-backend-file,id=b,size=1G,mem-path=/a -machine q35",
+            vec![(1024, Backing::Any), (1024, path("/a"))],
+        ),
         // autotest/tp-qemu#596: a DIMM is beside the memory of -m.
         (
             "q -m 2048,maxmem=32G -mem-path /huge -object memory-backend-file,id=d,size=1G,mem-path=/huge -device pc-dimm,memdev=d",
@@ -69,6 +73,24 @@ fn qemu_takes_memory_from_m_or_from_backends() {
         ),
     ] {
         assert_eq!(memory(&qemu::parse(&argv(line))), expected, "{line}");
+    }
+}
+
+#[test]
+fn qemu_neither_uses_each_backend_nor_accepts_each_size() {
+    let object = "-object memory-backend-memfd,id=m0,size=4G,hugetlb=on";
+    for (line, unused, is_refused) in [
+        ("-m 4G -machine q35", Some("m0"), false),
+        ("-m 4G -machine q35,memory-backend=m0", None, false),
+        ("-m 4G -numa node,memdev=m0", None, false),
+        ("-m 4G -device nvdimm,id=d,memdev=m0", None, false),
+        ("-m 4G -machine memory-backend=$ID", None, false),
+        ("-m 8G -machine memory-backend=m0", None, true),
+        ("-machine memory-backend=m0", None, false),
+    ] {
+        let words = argv(&format!("q {object} {line}"));
+        assert_eq!(qemu::unused(&words).as_deref(), unused, "{line}");
+        assert_eq!(qemu::refused(&words).is_some(), is_refused, "{line}");
     }
 }
 
@@ -129,6 +151,17 @@ fn firecracker_is_configured_by_a_file_or_by_nobody_knows_what() {
         r#"curl -X PUT http://localhost/machine-config -d '{ "mem_size_mib": 256, "track_dirty_pages": true }'"#;
     let machine = firecracker::machine("f", script).expect("parses");
     assert!(machine.is_tracked && machine.memory == (Bytes::mib(256), Backing::Any));
+    let of = |pages: &str| {
+        let text = format!("{{\"mem_size_mib\": 256,\n \"huge_pages\": {pages}}}");
+        firecracker::parse("/config", &text).map(|asked| memory(&asked).remove(0).1)
+    };
+    assert_eq!(of("\"None\""), Ok(Backing::Any));
+    assert_eq!(of("\"Transparent\""), Ok(Backing::Thp));
+    for refused in ["\"1G\"", "\"2m\"", "true"] {
+        let why = of(refused).expect_err(refused);
+        assert_eq!(why.place, "/config:2");
+        assert!(why.why.contains(refused), "{why:?}");
+    }
     for text in ["", "{}", r#"{"machine-config": {"mem_size_mib": "many"}}"#] {
         let why = firecracker::parse("/config", text).expect_err(text);
         assert_eq!((why.unread, why.place.as_str()), (Cause::Garbled, "/config"));

@@ -49,6 +49,11 @@ fn cases() -> Vec<Case> {
         heap(&["-XX:MaxHeapSize=268435456"], mib(256)),
         heap(&["-Xms64m", "-Xmx256m", "-Xss1m"], mib(256)),
         heap(&["-Xmx256m", "-cp", "/nonexistent.jar"], mib(256)),
+        heap(&["-cp", "classes", "-Xmx256m"], mib(256)),
+        heap(
+            &["--add-opens", "java.base/java.lang=ALL-UNNAMED", "-Xmx256m"],
+            mib(256),
+        ),
     ];
     let of = |options, collector| Case {
         collector: Some(collector),

@@ -6,7 +6,7 @@ use std::process::Command;
 use programs::config::mysql::{Options, is_on, size};
 
 /// The option, a file, and what MariaDB 10.11 makes of it: `TRUE`, `FALSE`, bytes, or nothing where it does not start with it.
-const FILES: [(&str, &str, &str); 34] = [
+const FILES: [(&str, &str, &str); 36] = [
     ("large-pages", "[mysqld]\nlarge-pages", "TRUE"),
     ("large-pages", "[mysqld]\nlarge_pages=1", "TRUE"),
     ("large-pages", "[server]\nLARGE-PAGES", "TRUE"),
@@ -21,6 +21,8 @@ const FILES: [(&str, &str, &str); 34] = [
     ("large-pages", "[mysqld]\nlarge-pages = on # why", "TRUE"),
     ("large-pages", "[mysqld]\nlarge-pages = on# why", "TRUE"),
     ("large-pages", "[mysqld]\nskip-large-pages=0", "TRUE"),
+    ("large-pages", "[MYSQLD]\nlarge-pages", "TRUE"),
+    ("large-pages", "[mysqld]\nlarge-pages\nskip-large-pages=OFF", "FALSE"),
     ("large-pages", "[mysqld]\nlarge-pages=0", "FALSE"),
     ("large-pages", "[mysqld]\nlarge-pages=OFF", "FALSE"),
     ("large-pages", "[mysqld]\nlarge-pages=2", "FALSE"),

@@ -20,6 +20,7 @@ use super::stop;
 use super::tlb;
 use crate::cli::args;
 use crate::recipes::experiments::{self, Place, Planned};
+use crate::render::prove::compare::events;
 use crate::ui::Outcome;
 
 /// The name of the file with the page size of the host.
@@ -85,11 +86,13 @@ fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyho
             pages.push(page.clone());
             continue;
         }
-        ui.note(&which);
         let share = if lacks(next) {
+            ui.note(&which);
             Some(Duration::ZERO)
         } else {
-            time.share(next.time)
+            let share = time.share(next.time);
+            ui.note(&begins(&which, share.unwrap_or_default(), next.time));
+            share
         };
         let Some(page) = bench.page(next, share) else {
             break;
@@ -100,6 +103,16 @@ fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyho
         pages.push(page);
     }
     Ok(pages)
+}
+
+/// That an experiment begins, and whether it has less time than it usually takes.
+fn begins(which: &str, share: Duration, usual: Duration) -> String {
+    let is_less = share < usual;
+    let [share, usual] = [share, usual].map(events::minutes);
+    if !is_less || share == usual {
+        return which.to_owned();
+    }
+    format!("{which}, in {share} of the {usual} that it usually takes: a verdict may need more (--budget)")
 }
 
 /// The page size of the host, as it was timed before or is now; what keeps it from being timed keeps no experiment from being made.
@@ -122,5 +135,23 @@ fn host_page(bench: &Bench<'_>) -> Option<HostBacking> {
             session.ui.say(&text);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::begins;
+
+    #[test]
+    fn an_experiment_with_less_than_its_usual_time_says_so_before_it_runs() {
+        let which = "experiment 1 of 1, ejb-2g";
+        let of = |minutes: u64| begins(which, Duration::from_secs(60 * minutes), Duration::from_secs(1500));
+        assert_eq!(of(25), which);
+        assert_eq!(
+            of(12),
+            "experiment 1 of 1, ejb-2g, in 12m of the 25m that it usually takes: a verdict may need more (--budget)"
+        );
     }
 }

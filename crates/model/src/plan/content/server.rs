@@ -1,4 +1,4 @@
-//! A server's own configuration file: one that a goal names, that looks like that server's, and of it two settings.
+//! A server's own configuration file: one that a goal names, that looks like that server's, and of it the settings of huge pages.
 
 use super::super::hugetlbfs::is_size;
 use super::parsed::{Line, set};
@@ -114,6 +114,7 @@ pub(super) fn postgres(line: &str) -> Line {
     let value = rest.strip_prefix('=').unwrap_or(rest).trim();
     match name.to_ascii_lowercase().as_str() {
         name @ "huge_pages" => set(name, matches!(value, "on" | "off" | "try"), "write on, off or try"),
+        name @ "shared_memory_type" => set(name, value == "mmap", "write mmap: no other type takes huge pages"),
         name @ "huge_page_size" => {
             let size = value.strip_suffix("kB").map(|kib| format!("{kib}K"));
             let is_right = value == "0" || size.is_some_and(|size| is_size(&size));

@@ -113,7 +113,7 @@ const WRITTEN: &[(&str, Option<&str>, &str)] = &[
     (
         POSTGRES,
         Some("shared_buffers = 1GB\nhuge_pages = try # x\n"),
-        "shared_buffers = 1GB\nhuge_pages = on\nhuge_page_size = 2048kB\n",
+        "shared_buffers = 1GB\nhuge_pages = on\nhuge_page_size = 2048kB\nshared_memory_type = mmap\n",
     ),
     (
         MYSQL,

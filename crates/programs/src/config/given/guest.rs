@@ -20,6 +20,8 @@ pub struct Guest {
     pub name: String,
     /// Its memory, in the parts that are backed alike.
     pub memory: Vec<(Bytes, Backing)>,
+    /// A memory backend of QEMU, by its id, that no part of the guest uses.
+    pub unused: Option<String>,
     /// The host's nodes from which each of those parts takes its pages, if it is bound to some.
     pub bound: Vec<Option<CpuList>>,
     /// Why its manager does not accept the definition.
@@ -63,6 +65,8 @@ pub enum Wrong {
     Cells,
     /// Another process is to map the guest's memory, and it is private.
     Private,
+    /// The backend of QEMU's machine is not as large as its memory.
+    Backend,
 }
 
 /// What starts a guest from its definition.
@@ -239,7 +243,14 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     let page = machines
         .iter()
         .find_map(|text| size(value(&parts(text), "cap-hpt-max-page-size")?, 1));
+    let refused = qemu::refused(words).map(|why| Refused {
+        place: path.to_owned(),
+        why: why.to_owned(),
+        wrong: Wrong::Backend,
+    });
     Ok(Guest {
+        unused: qemu::unused(words),
+        refused: refused.into_iter().collect(),
         hpt_page: page.filter(|_| by_kvm).map(|page| (path.to_owned(), page)),
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unshared: (!asked.shared && devices.any(|text| is_vhost_user(&text))).then(|| path.to_owned()),

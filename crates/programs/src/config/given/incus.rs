@@ -32,7 +32,9 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             let word = node.text().unwrap_or_default().to_ascii_lowercase();
             ["true", "1", "yes", "on"].contains(&word.as_str())
         };
-        if let Some(huge) = config.get(HUGE).filter(|node| is_on(node)) {
+        // A container takes no notice of it.
+        let may_take = holder.text_of("type") != Some("container");
+        if let Some(huge) = config.get(HUGE).filter(|node| may_take && is_on(node)) {
             match machine(name, config, huge) {
                 Ok(guest) => guests.push(guest),
                 Err(why) => unknown = Some(why),
@@ -148,5 +150,8 @@ mod tests {
         assert_eq!(bad.len(), 2, "{bad:?}");
         let list = "- name: vm\n  config: {}\n  expanded_config:\n    limits.memory: 4GiB\n    limits.memory.hugepages: \"true\"\n";
         assert_eq!(parse("list.yaml", list, &mut bad).expect("a list").len(), 1);
+        let of_type = |kind: &str, bad: &mut Vec<_>| parse("c.yaml", &format!("{list}  type: {kind}\n"), bad);
+        let counts = ["virtual-machine", "container"].map(|kind| of_type(kind, &mut bad).expect("a list").len());
+        assert_eq!(counts, [1, 0]);
     }
 }

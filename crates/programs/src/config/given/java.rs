@@ -5,14 +5,14 @@ use model::{Cause, Unread};
 use super::garbled::empty;
 use super::kind::is_java;
 use super::shell;
-use crate::Jvm;
+use crate::jvm::{self, Jvm};
 use host::{CpuList, Snapshot, Source, Tree};
 
 /// The options of a Java virtual machine to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Java {
     pub path: String,
-    /// Its words, the program first.
+    /// The program and its own options, without what is handed to the application.
     pub arguments: Vec<String>,
     /// What they mean for pages.
     pub jvm: Jvm,
@@ -32,12 +32,11 @@ impl Java {
         refused.collect()
     }
 
-    /// The first argument that begins so, as written.
+    /// The option that begins so and holds, as written; `-XX:MaxHeapSize=` is another form of `-Xmx`.
     pub fn argument(&self, prefix: &str) -> Option<&str> {
-        self.arguments
-            .iter()
-            .map(String::as_str)
-            .find(|argument| argument.starts_with(prefix))
+        let other = if prefix == "-Xmx" { "-XX:MaxHeapSize=" } else { prefix };
+        let mut arguments = self.arguments.iter().map(String::as_str);
+        arguments.rfind(|argument| argument.starts_with(prefix) || argument.starts_with(other))
     }
 }
 
@@ -51,10 +50,12 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Java, Unread> {
 }
 
 /// A JVM that is started with these words; `None` without an option.
-pub(super) fn of_words(path: &str, arguments: Vec<String>) -> Option<Java> {
+pub(super) fn of_words(path: &str, mut arguments: Vec<String>) -> Option<Java> {
+    let jvm = jvm(&arguments)?;
+    arguments.truncate(1 + jvm::options(&arguments).count());
     Some(Java {
         path: path.to_owned(),
-        jvm: jvm(&arguments)?,
+        jvm,
         arguments,
         nodes: None,
     })
@@ -68,9 +69,26 @@ fn options(text: &str) -> Vec<String> {
     let words = lines().flat_map(|line| match versions(line) {
         Some(((_, Some(last)), _)) if last < newest => Vec::new(),
         Some((_, option)) => vec![option.to_owned()],
-        None => line.split_whitespace().map(str::to_owned).collect(),
+        None => in_line(line),
     });
     std::iter::once("java".to_owned()).chain(words).collect()
+}
+
+/// The options of a line, up to a comment. One with a value may have blanks in it; a line that begins with something else has none.
+fn in_line(line: &str) -> Vec<String> {
+    let mut options: Vec<String> = Vec::new();
+    for word in line.split(" #").next().unwrap_or(line).split_whitespace() {
+        let mut start = word.chars();
+        let first = start.next();
+        let is_dash = first == Some('-') && start.next().is_some_and(|c| c == '-' || c.is_ascii_alphabetic());
+        let (begins, is_first) = (is_dash || first == Some('@'), options.is_empty());
+        match options.last_mut().filter(|option| !begins && option.contains('=')) {
+            Some(option) => *option += &format!(" {word}"),
+            None if !begins && is_first => break,
+            None => options.push(word.to_owned()),
+        }
+    }
+    options
 }
 
 /// `8-13:-XX:...`, `14-:-XX:...` (without an end), `8:-XX:...`: the first and the last version, and the option.
@@ -96,4 +114,34 @@ fn jvm(arguments: &[String]) -> Option<Jvm> {
     let source = Source::from_tree("a command line", tree);
     let found = crate::programs(&source, &Snapshot::take(&source));
     found.known()?.first()?.jvm().ok().flatten().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use model::Bytes;
+
+    #[test]
+    fn a_line_of_a_file_may_be_one_option_with_blanks() {
+        for text in [
+            "-Xmx6g\n-XX:OnOutOfMemoryError=kill -9 %p\n-XX:+UseLargePages\n",
+            "-Dapp.title=My App\n-Xmx6g -XX:+UseLargePages\n",
+            "--add-exports java.base/a=ALL-UNNAMED\n-XX:+UseLargePages # pool\n-Xmx6g\n",
+        ] {
+            let jvm = parse("jvm.options", text).expect("options").jvm;
+            let read = (jvm.large_pages, jvm.heap_max, &jvm.refused[..]);
+            assert_eq!(read, (true, Some(Bytes::gib(6)), &[][..]), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_heap_that_holds_is_shown() {
+        for (text, heap) in [
+            ("java -Xmx4g -Xmx8g -jar a.jar -Xmx1g", "-Xmx8g"),
+            ("java -Xmx4g -XX:MaxHeapSize=8g A", "-XX:MaxHeapSize=8g"),
+        ] {
+            let java = parse("a.sh", text).expect("options");
+            assert_eq!(java.argument("-Xmx"), Some(heap), "{text}");
+        }
+    }
 }

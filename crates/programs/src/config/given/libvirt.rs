@@ -1,12 +1,30 @@
 //! Domain XML of libvirt: memory, and the pages that are to back it (libvirt.org/formatdomain.html).
 
+mod refusals;
+#[cfg(test)]
+mod tests;
+
 use host::CpuList;
 use model::{Bytes, Cause, Unread};
 use roxmltree::{Document, Node};
 
 use super::garbled::{empty, garbled};
 use super::guest::{Backing, Guest, Manager, Refused, Wrong};
-use super::units::factor;
+
+/// A part of a guest's memory: its size, what backs it, and the host's nodes that it is bound to.
+type Part = ((Bytes, Backing), Option<CpuList>);
+
+/// Memory of `<devices>`.
+struct Device {
+    size: Bytes,
+    /// What it takes of the host, from a pool or not.
+    taken: Bytes,
+    cell: String,
+    /// Its own page size.
+    page: Option<Bytes>,
+    /// Its own nodes of the host.
+    nodes: Option<CpuList>,
+}
 
 /// A definition, and its path for messages.
 struct File<'a, 'input> {
@@ -25,27 +43,23 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     };
     let domain = document.descendants().find(|node| node.has_tag_name("domain"));
     let domain = domain.ok_or_else(|| empty(path, "no <domain> is in it"))?;
-    let memory = child(domain, "memory").ok_or_else(|| empty(path, "the <domain> has no <memory>"))?;
-    let total = file.bytes(memory, memory.text().unwrap_or_default())?;
+    let total_of = child(domain, "memory").ok_or_else(|| empty(path, "the <domain> has no <memory>"))?;
+    let total = file.text_bytes(total_of)?;
     let backing = child(domain, "memoryBacking");
     let pages = backing.and_then(|backing| child(backing, "hugepages"));
-    let sizes = file.sizes(pages)?;
-    let mut cells = file.cells(domain)?;
+    let cells = file.cells(domain)?;
     let mut refused = file.refused(domain, &cells);
+    refused.extend(file.contradicted(domain));
     refused.extend(file.not_shared(domain, "virtiofs", is_virtiofs));
     refused.extend(file.not_shared(domain, "vhostuser", is_vhost_user_disk));
-    if cells.is_empty() {
-        cells.push(("0".to_owned(), total));
-    }
-    let bound = cells.iter().map(|(id, _)| bound(domain, id)).collect();
-    let of_cell = |(id, size): (String, Bytes)| (size, pages.map_or(Backing::Any, |_| page_of(&sizes, &id)));
+    let (memory, bound) = file.parts(domain, pages, cells, total)?.into_iter().unzip();
     let source = backing.and_then(|backing| child(backing, "source"));
     let is_memfd = source.and_then(|source| source.attribute("type")) == Some("memfd");
     let arch = domain.descendants().find(|node| node.has_tag_name("type"));
     Ok(Guest {
-        place: file.place(pages.or(backing).unwrap_or(memory)),
+        place: file.place(pages.or(backing).unwrap_or(total_of)),
         name: name(domain),
-        memory: cells.into_iter().map(of_cell).collect(),
+        memory,
         bound,
         refused,
         // QEMU shares a memfd unless it is told not to.
@@ -108,15 +122,22 @@ impl File<'_, '_> {
     }
 
     fn bytes(&self, node: Node<'_, '_>, number: &str) -> Result<Bytes, Unread> {
-        let wanted = "a size with a unit that libvirt knows";
-        sized(node, number).ok_or_else(|| garbled(self.path, self.line(node), number, wanted))
+        let unit = node.attribute("unit").filter(|unit| !unit.is_empty()).unwrap_or("KiB");
+        let seen = || format!("{} {unit}", number.trim());
+        let wanted = "a size with a unit that libvirt knows (KiB, MiB, GiB)";
+        sized(number, unit).ok_or_else(|| garbled(self.path, self.line(node), &seen(), wanted))
+    }
+
+    /// `<memory unit='GiB'>4</memory>`.
+    fn text_bytes(&self, node: Node<'_, '_>) -> Result<Bytes, Unread> {
+        self.bytes(node, node.text().unwrap_or_default())
     }
 
     /// The largest page that KVM promises a guest of pseries.
     fn hpt_page(&self, domain: Node<'_, '_>) -> Result<Option<(String, Bytes)>, Unread> {
         let mut pages = domain.descendants().filter(|node| node.has_tag_name("maxpagesize"));
         let page = pages.next().filter(|_| domain.attribute("type") == Some("kvm"));
-        let size = page.map(|page| Ok((self.place(page), self.bytes(page, page.text().unwrap_or_default())?)));
+        let size = page.map(|page| Ok((self.place(page), self.text_bytes(page)?)));
         size.transpose()
     }
 
@@ -142,37 +163,57 @@ impl File<'_, '_> {
         cells.map(size).collect()
     }
 
-    /// What libvirt itself says of cells that the guest does not have, with the line.
-    fn refused(&self, domain: Node<'_, '_>, cells: &[(String, Bytes)]) -> Vec<Refused> {
-        let wrong = |node: Node<'_, '_>, why: String| Refused {
-            place: self.place(node),
-            why,
-            wrong: Wrong::Cells,
-        };
-        let is_cell = |id: u32| match cells.is_empty() {
-            true => id == 0,
-            false => cells.iter().any(|(own, _)| own.parse() == Ok(id)),
-        };
-        let mut refused = Vec::new();
-        for node in domain.descendants().filter(|node| node.has_tag_name("memnode")) {
-            let cell = node.attribute("cellid").unwrap_or_default();
-            if cells.is_empty() {
-                let why = "Element 'memnode' is invalid without any guest NUMA cells";
-                refused.push(wrong(node, why.to_owned()));
-            } else if !cell.parse().is_ok_and(is_cell) {
-                let why = format!("'cellid' {cell} must correspond to existing guest's NUMA cell");
-                refused.push(wrong(node, why));
-            }
+    /// The memory of each cell, or of a guest without cells, and of each device.
+    fn parts(
+        &self,
+        domain: Node<'_, '_>,
+        pages: Option<Node<'_, '_>>,
+        mut cells: Vec<(String, Bytes)>,
+        total: Bytes,
+    ) -> Result<Vec<Part>, Unread> {
+        let (sizes, devices) = (self.sizes(pages)?, self.devices(domain)?);
+        if cells.is_empty() {
+            let of_devices: Bytes = devices.iter().map(|device| device.size).sum();
+            cells.push(("0".to_owned(), Bytes(total.0.saturating_sub(of_devices.0))));
         }
-        for node in domain.descendants().filter(|node| node.has_tag_name("page")) {
-            let nodes = node
-                .attribute("nodeset")
-                .and_then(|nodes| nodes.parse::<CpuList>().ok());
-            if let Some(id) = nodes.and_then(|nodes| nodes.iter().find(|id| !is_cell(*id))) {
-                refused.push(wrong(node, format!("hugepages: node {id} not found")));
-            }
-        }
-        refused
+        let of_cell = |cell: &str| pages.map_or(Backing::Any, |_| page_of(&sizes, cell));
+        let cells = cells.iter().map(|(id, size)| ((*size, of_cell(id)), bound(domain, id)));
+        let devices = devices.into_iter().filter(|device| device.taken.0 > 0);
+        let devices = devices.map(|device| {
+            let from = device.page.map_or_else(|| of_cell(&device.cell), backed_by);
+            let nodes = device.nodes.or_else(|| bound(domain, &device.cell));
+            ((device.taken, from), nodes)
+        });
+        Ok(cells.chain(devices).collect())
+    }
+
+    fn devices(&self, domain: Node<'_, '_>) -> Result<Vec<Device>, Unread> {
+        let devices = child(domain, "devices");
+        let devices = devices.iter().flat_map(Node::children);
+        let devices = devices.filter(|node| node.has_tag_name("memory"));
+        devices.map(|node| self.device(node)).collect()
+    }
+
+    /// A DIMM takes its size, and virtio-mem what is requested of it. Others have files of their own.
+    fn device(&self, node: Node<'_, '_>) -> Result<Device, Unread> {
+        let below = |parent: &str, name: &str| child(child(node, parent)?, name);
+        let bytes = |parent: &str, name: &str| below(parent, name).map(|node| self.text_bytes(node)).transpose();
+        let size = bytes("target", "size")?.unwrap_or_default();
+        Ok(Device {
+            size,
+            taken: match node.attribute("model") {
+                Some("dimm") => size,
+                Some("virtio-mem") => bytes("target", "requested")?.unwrap_or_default(),
+                _ => Bytes(0),
+            },
+            cell: below("target", "node")
+                .and_then(|node| node.text())
+                .unwrap_or("0")
+                .trim()
+                .to_owned(),
+            page: bytes("source", "pagesize")?,
+            nodes: below("source", "nodemask").and_then(|node| node.text()?.trim().parse().ok()),
+        })
     }
 
     /// A device that libvirt refuses without shared memory.
@@ -238,22 +279,37 @@ fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'inp
     node.children().find(|child| child.has_tag_name(name))
 }
 
-/// `<memory unit='GiB'>4</memory>`; without a unit it is KiB.
-fn sized(node: Node<'_, '_>, number: &str) -> Option<Bytes> {
-    let number: u64 = number.trim().parse().ok()?;
-    let factor = match node.attribute("unit").unwrap_or("KiB") {
-        "b" | "bytes" => 1,
-        "k" => 1 << 10,
-        "KB" => 1000,
-        unit => match unit.strip_suffix('B') {
-            Some(prefix) => factor(prefix)?,
-            None => factor(&format!("{unit}i"))?,
-        },
-    };
-    number.checked_mul(factor).map(Bytes)
+/// The cells that a page size is for.
+fn nodeset(page: Node<'_, '_>) -> Option<CpuList> {
+    page.attribute("nodeset")?.parse().ok()
 }
 
-/// The page size for a cell: that of its nodeset, else that without one, else the host's default.
+/// In units of any case, binary but for `KB`, `MB` and so on (virScaleInteger).
+fn sized(number: &str, unit: &str) -> Option<Bytes> {
+    const PREFIXES: [&str; 6] = ["k", "m", "g", "t", "p", "e"];
+    let number: u64 = number.trim().parse().ok()?;
+    let unit = unit.to_ascii_lowercase();
+    if ["b", "byte", "bytes"].contains(&unit.as_str()) {
+        return Some(Bytes(number));
+    }
+    let (prefix, base) = match (unit.strip_suffix("ib"), unit.strip_suffix('b')) {
+        (Some(prefix), _) => (prefix, 1024_u64),
+        (None, Some(prefix)) => (prefix, 1000),
+        (None, None) => (unit.as_str(), 1024),
+    };
+    let power = (1..).zip(PREFIXES).find(|(_, own)| *own == prefix)?.0;
+    number.checked_mul(base.pow(power)).map(Bytes)
+}
+
+/// Pages of that size. The base page is libvirt's word for no huge pages.
+fn backed_by(page: Bytes) -> Backing {
+    match page == Bytes::kib(4) {
+        true => Backing::Any,
+        false => Backing::Hugetlb(Some(page)),
+    }
+}
+
+/// The page size for a cell: that of its nodeset, else that without one; the host's default where none is named.
 fn page_of(sizes: &[(Bytes, Option<String>)], cell: &str) -> Backing {
     let named = |nodes: &String| {
         nodes
@@ -263,8 +319,8 @@ fn page_of(sizes: &[(Bytes, Option<String>)], cell: &str) -> Backing {
     let own = sizes.iter().find(|(_, nodes)| nodes.as_ref().is_some_and(named));
     let other = || sizes.iter().find(|(_, nodes)| nodes.is_none());
     match own.or_else(other) {
-        // The base page is libvirt's word for no huge pages.
-        Some((size, _)) if *size == Bytes::kib(4) => Backing::Any,
-        page => Backing::Hugetlb(page.map(|(size, _)| *size)),
+        Some((size, _)) => backed_by(*size),
+        None if sizes.is_empty() => Backing::Hugetlb(None),
+        None => Backing::Any,
     }
 }

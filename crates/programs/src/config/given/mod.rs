@@ -62,6 +62,7 @@ pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
 pub use nova::{Nova, Reserved};
 pub use pod::{Container, Pod, Quantity, Volume};
+pub(crate) use provision::is_template;
 pub use script::HugeMount;
 pub use service::Service;
 
@@ -195,6 +196,11 @@ impl Given {
         starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
     }
 
+    /// Memory that programs of DPDK ask of all nodes together, beside that of each: they accept one of both.
+    pub fn asked_twice_of_dpdk(&self) -> Vec<Setting> {
+        self.starts().iter().filter_map(Start::asks_twice).collect()
+    }
+
     /// Options of programs that ask for pages of a size.
     pub fn page_options(&self) -> Vec<Setting> {
         let starts = self.starts();
@@ -227,10 +233,10 @@ impl Given {
 
     /// Servers of a kind.
     pub fn servers(&self, kind: Kind) -> Vec<Server> {
-        let files = self.servers.iter().filter(|server| server.kind == kind).cloned();
+        let files: Vec<&Server> = self.servers.iter().filter(|server| server.kind == kind).collect();
         let starts = self.starts();
         let started = starts.iter().filter_map(|start| start.server(kind));
-        let mut servers = with_arguments(files.collect(), started);
+        let mut servers = with_arguments(ini::together(&files), started);
         let is_one = servers.len() == 1;
         for only in servers.iter_mut().filter(|server| is_one && server.nodes.is_none()) {
             let mut services = self.services.iter().filter(|service| service.is_named_for(kind));
@@ -262,6 +268,11 @@ impl Given {
             }
         }
         all
+    }
+
+    /// What is not judged, with its place: what only a run shows, and what files of servers include and was not given.
+    pub fn not_read(&self) -> impl Iterator<Item = String> {
+        self.unresolved.iter().cloned().chain(ini::not_given(&self.servers))
     }
 
     /// Was a file of that kind given?

@@ -1,5 +1,7 @@
 //! Pods of Kubernetes: what their containers ask of hugetlb pages, and which volumes bring them.
 
+use std::collections::BTreeSet;
+
 use model::{Bytes, Unread};
 
 use super::asks::{self, Asks};
@@ -7,6 +9,7 @@ use super::config_map::{self, ConfigMaps};
 use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
+use super::provision::is_template;
 use super::starts::Start;
 use super::units::{factor, number_and_unit};
 use super::yaml::Node;
@@ -38,6 +41,8 @@ pub struct Container {
     /// `FILE:LINE`.
     pub place: String,
     pub name: String,
+    /// Does it end before others start?
+    pub is_init: bool,
     /// Empty where its operator chooses it.
     pub image: String,
     /// What it starts, the program first.
@@ -82,7 +87,7 @@ pub struct Quantity {
     pub amount: u64,
 }
 
-/// A volume on hugetlbfs: `emptyDir: {medium: HugePages-2Mi}`.
+/// A volume that is meant to be on hugetlbfs: `emptyDir: {medium: HugePages-2Mi}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
     /// `FILE:LINE`.
@@ -92,10 +97,53 @@ pub struct Volume {
     pub medium: String,
 }
 
+impl Pod {
+    /// The most that it needs of each page size at a time, by container.
+    pub fn hugetlb(&self) -> Vec<(Bytes, &Container, &Quantity)> {
+        let stages = self.stages();
+        let sizes = self.containers.iter().flat_map(Container::hugetlb);
+        let sizes: BTreeSet<Bytes> = sizes.map(|(page, _)| page).collect();
+        let most = |page: Bytes| {
+            let asked = stages.iter().map(|stage| of_size(stage, page));
+            asked.max_by_key(|all| all.iter().map(|(.., own)| Bytes(own.amount)).sum::<Bytes>())
+        };
+        sizes.into_iter().filter_map(most).flatten().collect()
+    }
+
+    /// Containers that run at a time: each that ends before others start, beside the sidecars before it, and at last all that stay.
+    fn stages(&self) -> Vec<Vec<&Container>> {
+        let (mut stay, mut stages): (Vec<&Container>, Vec<Vec<&Container>>) = (Vec::new(), Vec::new());
+        for container in &self.containers {
+            if container.is_init {
+                stages.push(stay.iter().copied().chain([container]).collect());
+            } else {
+                stay.push(container);
+            }
+        }
+        stages.push(stay);
+        stages
+    }
+}
+
+/// What these containers ask of pages of one size.
+fn of_size<'c>(containers: &[&'c Container], page: Bytes) -> Vec<(Bytes, &'c Container, &'c Quantity)> {
+    let all = containers.iter().flat_map(|&container| {
+        let asked = container.hugetlb().into_iter();
+        asked.map(move |(size, quantity)| (size, container, quantity))
+    });
+    all.filter(|(size, ..)| *size == page).collect()
+}
+
 impl Quantity {
-    /// The page size of a hugetlb resource.
+    /// The page size of a hugetlb resource, which kubelets name by its largest binary unit.
     pub fn page(&self) -> Option<Bytes> {
-        amount(self.resource.strip_prefix("hugepages-")?).map(Bytes)
+        self.meant()
+            .filter(|page| format!("hugepages-{}i", page.exact()) == self.resource)
+    }
+
+    /// The page size that its name stands for, whatever the unit.
+    pub fn meant(&self) -> Option<Bytes> {
+        meant(&self.resource)
     }
 
     /// As the file has it, with the resource that it stands for.
@@ -112,6 +160,22 @@ impl Volume {
     pub fn page(&self) -> Option<Bytes> {
         amount(self.medium.strip_prefix("HugePages-")?).map(Bytes)
     }
+
+    /// The page size that it stands for, whatever the unit.
+    pub fn meant(&self) -> Option<Bytes> {
+        meant(&self.medium)
+    }
+
+    /// Is it a medium that kubelets know?
+    pub fn is_known(&self) -> bool {
+        self.medium == "HugePages" || self.medium.starts_with("HugePages-")
+    }
+}
+
+/// The page size at the end of a name: of `hugepages-2M`, `HugePages-2048Ki`.
+fn meant(name: &str) -> Option<Bytes> {
+    let size = name.rsplit('-').next()?.trim_end_matches(['i', 'I', 'b', 'B']);
+    size.parse().ok().filter(|page: &Bytes| page.is_page())
 }
 
 pub(super) const IN_RESOURCES: &str = "its limits and requests";
@@ -123,6 +187,15 @@ impl Container {
         let requests = self.requests.iter().filter(|asked| !limited(asked));
         let all = self.limits.iter().chain(requests);
         all.filter_map(|quantity| Some((quantity.page()?, quantity))).collect()
+    }
+
+    /// Pages that it asks for under a name that no kubelet offers.
+    pub fn misnamed(&self) -> Option<&Quantity> {
+        let is_misnamed = |own: &&Quantity| {
+            let is_huge = own.resource.to_ascii_lowercase().starts_with("hugepage");
+            is_huge && own.amount > 0 && own.page().is_none() && !is_template(&own.resource)
+        };
+        self.limits.iter().chain(&self.requests).find(is_misnamed)
     }
 
     /// The value of an option of its command, as one word or two.
@@ -140,7 +213,6 @@ struct Around<'n> {
 }
 
 pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -> Result<Pod, Unread> {
-    let lists = ["initContainers", "containers"].map(|key| spec.items_of(key));
     let volumes = spec.items_of("volumes");
     let of_host: Vec<String> = volumes
         .iter()
@@ -148,8 +220,17 @@ pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -
         .map(named)
         .collect();
     let around = Around { volumes, of_host, maps };
-    let containers = lists.concat();
-    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(node, &around)).collect();
+    // A sidecar goes on beside the others.
+    let is_init = |node: &Node| node.text_of("restartPolicy") != Some("Always");
+    let first = spec.items_of("initContainers").iter().map(|node| (node, is_init(node)));
+    let all = first.chain(spec.items_of("containers").iter().map(|node| (node, false)));
+    let containers = all.map(|(node, is_init)| {
+        Ok(Container {
+            is_init,
+            ..container(node, &around)?
+        })
+    });
+    let containers: Result<Vec<_>, Unread> = containers.collect();
     let users = spec.get("hostUsers").filter(|node| node.text() == Some("false"));
     let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
     let refused = sysctls.iter().filter_map(|node| {
@@ -203,6 +284,7 @@ fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
         version: image(node).and_then(image_names::postgres_version),
         place: start.place,
         name: named(node),
+        is_init: false,
         image: image(node).unwrap_or_default().to_owned(),
         words: start.words,
         requests: quantities(node.at(&["resources", "requests"]))?,
@@ -270,7 +352,8 @@ fn variable(node: &Node, maps: &ConfigMaps<'_>) -> Option<Setting> {
 fn volume(node: &Node) -> Option<Volume> {
     let medium = node.at(&["emptyDir", "medium"])?;
     let text = medium.text()?;
-    text.starts_with("HugePages").then(|| Volume {
+    let is_huge = text.to_ascii_lowercase().starts_with("hugepage");
+    is_huge.then(|| Volume {
         place: medium.place(),
         name: named(node),
         medium: text.to_owned(),
@@ -306,3 +389,6 @@ pub(super) fn amount(text: &str) -> Option<u64> {
         Err(_) => Some((parse::amount(number)? * factor as f64) as u64),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -258,6 +258,7 @@ fn is_sysctl(text: &str) -> bool {
     ["vm.", "kernel."].iter().any(|first| text.starts_with(first)) && text.chars().all(is_part)
 }
 
-fn is_template(text: &str) -> bool {
+/// Is a part of it what a tool or a shell fills in?
+pub(crate) fn is_template(text: &str) -> bool {
     ["{{", "{%", "${", "<%", "#{"].iter().any(|mark| text.contains(mark)) || text.trim_start().starts_with(['$', '@'])
 }

@@ -30,16 +30,22 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Option<Guest>, Unread> {
     let memory: u64 = memory.parse().map_err(|_| wanted())?;
     let pages = find("hugepages");
     let value = |name: &str| find(name).map_or("0", |(_, _, value)| value);
-    let cells = cells(&lines, memory, value("sockets").parse().unwrap_or(1));
     let place = pages.map_or(memory_line, |(line, ..)| line).place();
-    let refused = pages.map_or_else(Vec::new, |(_, _, pages)| refused(pages, value("numa") == "1", &cells));
+    let is_numa = matches!(&*value("numa").to_lowercase(), "1" | "on" | "yes" | "true");
+    let is_hotplug = value("hotplug").split([',', ';', ' ']).any(|name| name == "memory");
+    // DIMMs have most of the memory then, in sizes of their own.
+    let sockets = if is_hotplug { "1" } else { value("sockets") };
+    let cells = cells(&lines, memory, sockets.parse().unwrap_or(1));
+    let refused = pages.map_or_else(Vec::new, |(_, _, pages)| {
+        refused(pages, (is_numa, is_hotplug), memory, &cells)
+    });
     let backing = |size: u64| match pages {
         Some((_, _, pages)) => Backing::Hugetlb(Some(Bytes::mib(page_of(pages, size)))),
         None => Backing::Any,
     };
     let cells = cells.into_iter();
     let (memory, bound) = cells
-        .map(|(size, nodes)| ((Bytes::mib(size), backing(size)), nodes))
+        .map(|cell| ((Bytes::mib(cell.size), backing(cell.size)), cell.nodes))
         .unzip();
     let of_place = |why: String| Refused {
         place: place.clone(),
@@ -68,52 +74,94 @@ fn page_of(pages: &str, size: u64) -> u64 {
     }
 }
 
-/// What qemu-server refuses of huge pages, in its own words.
-fn refused(pages: &str, is_numa: bool, cells: &[(u64, Option<CpuList>)]) -> Vec<String> {
-    let mut refused = Vec::new();
-    if !is_numa {
-        refused.push("numa needs to be enabled to use hugepages".to_owned());
+/// What qemu-server refuses of huge pages, in its own words and order (PVE/QemuServer/Memory.pm).
+fn refused(pages: &str, (is_numa, is_hotplug): (bool, bool), memory: u64, cells: &[Cell]) -> Vec<String> {
+    let only = |text: &str| vec![text.to_owned()];
+    let is_custom = cells.iter().any(|cell| cell.number.is_some());
+    match (is_numa, is_hotplug) {
+        (false, true) => return only("NUMA needs to be enabled for memory hotplug"),
+        (false, false) => return only("numa needs to be enabled to use hugepages"),
+        (true, true) if is_custom => return only("cannot enable memory hotplugging with custom NUMA topology"),
+        // The nodes share 1 GiB or more of whole pages, and so do the DIMMs.
+        (true, true) => return Vec::new(),
+        (true, false) => {}
     }
-    for (size, nodes) in cells {
-        let page = page_of(pages, *size);
-        if !size.is_multiple_of(page.max(1)) {
-            refused.push(format!(
-                "Memory size {size} is not a multiple of the requested hugepages size {page}"
-            ));
-        }
-        if nodes.as_ref().is_none_or(|nodes| nodes.iter().count() != 1) {
-            refused.push("numa hostnodes need to be defined to use hugepages, one for each node".to_owned());
-        }
+    let mut refused: Vec<String> = cells.iter().flat_map(|cell| cell.refused(pages)).collect();
+    let total = cells.iter().fold(0_u64, |sum, cell| sum.saturating_add(cell.size));
+    if is_custom && total != memory {
+        refused.extend(only("total memory for NUMA nodes must be equal to vm static memory"));
     }
     refused
 }
 
-/// The guest's nodes, in MiB, with the host's: as they are written, or one for each socket.
-fn cells(lines: &[(Line<'_>, &str, &str)], memory: u64, sockets: u64) -> Vec<(u64, Option<CpuList>)> {
-    let is_cell = |key: &str| {
-        key.strip_prefix("numa")
-            .is_some_and(|number| number.parse::<u8>().is_ok())
-    };
-    let written = lines
-        .iter()
-        .filter(|(_, key, _)| is_cell(key))
-        .filter_map(|(_, _, value)| {
-            let part = |name: &str| {
-                value
-                    .split(',')
-                    .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-            };
+/// A node of the guest.
+struct Cell {
+    /// Of `numaN`; `None` of a socket.
+    number: Option<u8>,
+    /// In MiB.
+    size: u64,
+    /// The host's nodes.
+    nodes: Option<CpuList>,
+    has_policy: bool,
+}
+
+impl Cell {
+    /// `numaN: cpus=0-3,hostnodes=0,memory=8192,policy=bind`.
+    fn written(key: &str, value: &str) -> Option<Self> {
+        let number = key.strip_prefix("numa")?.parse().ok()?;
+        let part = |name: &str| {
+            value
+                .split(',')
+                .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+        };
+        Some(Self {
+            number: Some(number),
+            size: part("memory").and_then(|size| size.parse().ok()).unwrap_or(0),
             // Several lists are set apart by semicolons.
-            let nodes = part("hostnodes").and_then(|nodes| nodes.replace(';', ",").parse().ok());
-            Some((part("memory")?.parse().ok()?, nodes))
-        });
-    let written: Vec<_> = written.collect();
+            nodes: part("hostnodes").and_then(|nodes| nodes.replace(';', ",").parse().ok()),
+            has_policy: part("policy").is_some(),
+        })
+    }
+
+    fn refused(&self, pages: &str) -> Vec<String> {
+        let (size, page) = (self.size, page_of(pages, self.size));
+        let of_size = match self.number {
+            Some(number) if size == 0 => Some(format!("missing NUMA node{number} memory value")),
+            _ if !size.is_multiple_of(2) => Some(format!(
+                "memory size '{size}' is not a positive even integer; cannot use for hugepages"
+            )),
+            _ if !size.is_multiple_of(page.max(1)) => Some(format!(
+                "Memory size {size} is not a multiple of the requested hugepages size {page}"
+            )),
+            _ => None,
+        };
+        let of_nodes = match &self.nodes {
+            None => Some("numa hostnodes need to be defined to use hugepages".to_owned()),
+            Some(nodes) if !self.has_policy => Some(format!("you need to define a policy for hostnode {nodes}")),
+            Some(nodes) if nodes.len() > 1 => {
+                Some("more than 1 hostnode value in numa node is not supported when hugepages are enabled".to_owned())
+            }
+            Some(_) => None,
+        };
+        of_size.into_iter().chain(of_nodes).collect()
+    }
+}
+
+/// The guest's nodes: as they are written, or one for each socket.
+fn cells(lines: &[(Line<'_>, &str, &str)], memory: u64, sockets: u64) -> Vec<Cell> {
+    let written = lines.iter().filter_map(|(_, key, value)| Cell::written(key, value));
+    let written: Vec<Cell> = written.collect();
     if !written.is_empty() {
         return written;
     }
     let sockets = sockets.max(1);
-    let nodes = (0..sockets).map(|node| (memory / sockets, node.to_string().parse().ok()));
-    nodes.collect()
+    let cell = |node: u64| Cell {
+        number: None,
+        size: memory / sockets,
+        nodes: node.to_string().parse().ok(),
+        has_policy: true,
+    };
+    (0..sockets).map(cell).collect()
 }
 
 /// Keys that only such files have.
@@ -139,9 +187,34 @@ mod tests {
         let numa = "memory: 8192\nhugepages: 2\nnuma: 1\n";
         assert_eq!(refused(numa), [""; 0]);
         assert!(refused("memory: 8192\nhugepages: 2\n")[0].contains("numa needs to be enabled"));
-        assert!(refused("memory: 8193\nhugepages: 1024\nnuma: 1\n")[0].contains("not a multiple"));
-        let bound = format!("{numa}numa0: cpus=0-3,memory=8192\n");
-        assert!(refused(&bound)[0].contains("hostnodes need to be defined"));
+        assert!(refused("memory: 9000\nhugepages: 1024\nnuma: on\n")[0].contains("not a multiple"));
+        for (cell, error) in [
+            ("memory=8192", "hostnodes need to be defined"),
+            ("hostnodes=0,memory=8192", "define a policy for hostnode 0"),
+            ("hostnodes=0-1,memory=8192,policy=bind", "more than 1 hostnode value"),
+            ("hostnodes=0,policy=bind", "missing NUMA node0 memory value"),
+            (
+                "hostnodes=0,memory=8191,policy=bind",
+                "memory size '8191' is not a positive",
+            ),
+            (
+                "hostnodes=0,memory=4096,policy=bind",
+                "total memory for NUMA nodes must be equal",
+            ),
+            (
+                "hostnodes=0,memory=8192,policy=bind\nhotplug: disk,memory",
+                "cannot enable memory hotplugging with custom",
+            ),
+        ] {
+            let errors = refused(&format!("{numa}numa0: cpus=0-3,{cell}\n"));
+            assert!(
+                errors.first().is_some_and(|own| own.contains(error)),
+                "{cell}: {errors:?}"
+            );
+        }
+        let whole = format!("{numa}numa0: cpus=0-3,hostnodes=0,memory=8192,policy=bind\nhotplug: disk\n");
+        assert_eq!(refused(&whole), [""; 0]);
+        assert_eq!(refused(&format!("{numa}hotplug: disk,memory\nsockets: 3\n")), [""; 0]);
         assert_eq!(
             refused("memory: 8193\n[old]\nhugepages: 2\n"),
             [""; 0],

@@ -1,13 +1,15 @@
 //! A systemd service as its unit file and drop-ins describe it (systemd.exec(5)).
 
+use std::collections::BTreeSet;
+
 use model::Unread;
 
 use super::bounds::Bounds;
 use super::starts::{Start, marks};
-use crate::Kind;
 use crate::config::files::said;
 use crate::config::unit::settings;
 use crate::config::{Setting, Settings, Unit};
+use crate::{Kind, jvm};
 
 /// One service: settings of its files, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Service {
     pub unit: Unit,
     /// `Environment=`, a variable each.
     pub environment: Vec<Setting>,
+    /// `UnsetEnvironment=`.
+    unset: Vec<String>,
     /// `EnvironmentFile=`.
     files: Vec<String>,
     /// `ExecStart=`.
@@ -73,10 +77,13 @@ impl Service {
                 .any(|file| bare(path) == bare(file) || path.ends_with(file.as_str()))
         };
         let more = given.iter().filter(|(path, _)| named(path)).flat_map(|(_, set)| set);
-        let environment: Vec<Setting> = self.environment.iter().chain(more).cloned().collect();
+        let mut environment = self.environment.clone();
+        set_all(&mut environment, more.cloned());
+        environment.retain(|set| !is_unset(&self.unset, set));
         let nodes = self.nodes();
         let commands = self.commands.iter().map(|command| {
             let own = shlex::split(&command.value).unwrap_or_default();
+            let own: Vec<String> = own.iter().flat_map(|word| expanded(word, &environment)).collect();
             // systemd binds as numactl does; the marks hold for all of it.
             let binds = nodes.as_ref().map(|nodes| {
                 let marks = own.first().map_or("", |first| marks(first));
@@ -117,10 +124,14 @@ impl Service {
             path.clone_into(&mut self.path);
         }
         for item in settings(path, text) {
+            if let Ok((_, setting)) = &item {
+                bad.extend(ignored(setting));
+            }
             let taken = item
                 .and_then(|(section, setting)| self.set(section, &setting).map_err(|wanted| setting.garbled(wanted)));
             bad.extend(taken.err());
         }
+        self.environment.retain(|set| !is_unset(&self.unset, set));
     }
 
     /// What systemd wants in place of what it ignores is the error.
@@ -135,7 +146,9 @@ impl Service {
             "CapabilityBoundingSet" => self.bounds = Some(Bounds::with(self.bounds.as_ref(), setting)),
             // An empty value takes back what was set before.
             "Environment" if setting.value.is_empty() => self.environment.clear(),
-            "Environment" => self.environment.extend(variables(setting)),
+            "Environment" => set_all(&mut self.environment, variables(setting)),
+            "UnsetEnvironment" if setting.value.is_empty() => self.unset.clear(),
+            "UnsetEnvironment" => self.unset.extend(shlex::split(&setting.value).unwrap_or_default()),
             "EnvironmentFile" if setting.value.is_empty() => self.files.clear(),
             "EnvironmentFile" => self.files.push(setting.value.trim_start_matches('-').to_owned()),
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
@@ -166,30 +179,112 @@ pub(super) fn environment(path: &str, text: &str) -> Vec<Setting> {
         is_open = text.len() < line.text.len() || (value.starts_with(['"', '\'']) && shlex::split(value).is_none());
     }
     for setting in &mut set {
+        let adds = setting.name.strip_suffix('+').map(str::to_owned);
         // What follows a quoted value is another command: `; export NAME`.
         let words = shlex::split(&setting.value).unwrap_or_default();
         let is_quoted = words.len() == 1 || setting.value.starts_with(['"', '\'']);
         if let Some(first) = words.first().filter(|_| is_quoted) {
             first.trim_end_matches(';').clone_into(&mut setting.value);
         }
+        if let Some(name) = adds {
+            setting.value = format!("${name} {}", setting.value);
+            setting.name = name;
+        }
     }
-    set
+    without_replaced(set)
+}
+
+/// A later value replaces one of that name, unless it has it in itself.
+fn without_replaced(set: Vec<Setting>) -> Vec<Setting> {
+    let mut replaced: BTreeSet<String> = BTreeSet::new();
+    let mut kept = Vec::new();
+    for one in set.into_iter().rev() {
+        let is_last = !replaced.contains(&one.name);
+        let own = [format!("${}", one.name), format!("${{{}", one.name)];
+        if !own.iter().any(|own| one.value.contains(own)) {
+            replaced.insert(one.name.clone());
+        }
+        kept.extend(Some(one).filter(|_| is_last));
+    }
+    kept.reverse();
+    kept
 }
 
 /// `export NAME=value`, `NAME+=value`.
 fn assignment(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.strip_prefix("export ").unwrap_or(text).split_once('=')?;
-    let name = name.trim().trim_end_matches('+');
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (!name.is_empty() && name.chars().all(is_name)).then_some((name, value.trim()))
+    let name = name.trim();
+    is_name(name.strip_suffix('+').unwrap_or(name)).then_some((name, value.trim()))
+}
+
+/// Is it a name of a variable?
+fn is_name(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(is_of_name)
 }
 
 /// `Environment=A=1 "B=2 3"`.
 fn variables(setting: &Setting) -> Vec<Setting> {
     let words = shlex::split(&setting.value).unwrap_or_default();
     let variable = |word: &String| {
-        let (name, value) = word.split_once('=')?;
+        let (name, value) = word.split_once('=').filter(|(name, _)| is_name(name))?;
         Some(Setting::new(&setting.place, name, value))
     };
     words.iter().filter_map(variable).collect()
+}
+
+/// Words of `Environment=` that systemd drops: those behind a blank in a value without quotes.
+fn ignored(setting: &Setting) -> Vec<Unread> {
+    let words = shlex::split(&setting.value).filter(|_| setting.name == "Environment");
+    let is_variable = |word: &String| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    // What a specifier stands for is not known.
+    let others = words
+        .into_iter()
+        .flatten()
+        .filter(|word| !is_variable(word) && !word.contains('%'));
+    let unread = |word: String| {
+        Setting::new(&setting.place, "Environment", word)
+            .garbled("`NAME=value`, so systemd ignores it: write quotes around the whole assignment, `\"NAME=a b\"`")
+    };
+    others.map(unread).collect()
+}
+
+/// Sets variables: the last value of a name holds.
+fn set_all(environment: &mut Vec<Setting>, new: impl IntoIterator<Item = Setting>) {
+    for set in new {
+        environment.retain(|known| known.name != set.name);
+        environment.push(set);
+    }
+}
+
+/// By its name, or by name and value.
+fn is_unset(unset: &[String], set: &Setting) -> bool {
+    let whole = format!("{}={}", set.name, set.value);
+    unset.iter().any(|unset| *unset == set.name || *unset == whole)
+}
+
+/// A word of a command with the variables in it (systemd.service(5)): `$NAME` alone is split, `${NAME}` is replaced where it is. What is not
+/// known stays, and `$$` stands for any other dollar.
+fn expanded(word: &str, environment: &[Setting]) -> Vec<String> {
+    let value = |name: &str| environment.iter().find(|set| set.name == name).map(|set| &set.value);
+    let literal = |text: &str| text.replace("$$", "$").replace('$', "$$");
+    if let Some(name) = word.strip_prefix('$').filter(|name| is_name(name)) {
+        let words = value(name).map(|value| jvm::words_of(value));
+        return words.map_or_else(
+            || vec![word.to_owned()],
+            |words| words.iter().map(|word| literal(word)).collect(),
+        );
+    }
+    let mut parts = word.split("${");
+    let mut whole = literal(parts.next().unwrap_or_default());
+    for part in parts {
+        let known = part
+            .split_once('}')
+            .and_then(|(name, after)| Some((value(name)?, after)));
+        whole += &match known {
+            Some((value, after)) => literal(value) + &literal(after),
+            None => format!("${{{part}"),
+        };
+    }
+    vec![whole]
 }

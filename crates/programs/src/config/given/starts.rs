@@ -6,10 +6,8 @@ use super::ini::Server;
 use super::java::{Java, of_words};
 use super::kind::is_java;
 use crate::config::Setting;
-use crate::{Kind, dpdk};
-
-/// Variables that the JVM itself or its launcher reads.
-pub(super) const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+pub(super) use crate::jvm::READ_BY_JAVA;
+use crate::{Kind, dpdk, jvm};
 
 /// A command, its words first split, and the variables that it gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,23 +36,42 @@ impl Start {
     /// A JVM with all options that it gets; `None` where neither the command nor a variable shows one.
     pub(super) fn java(&self) -> Option<Java> {
         let started = self.from(is_java);
-        // A script hands on whatever variable holds options; a JVM reads its own.
-        let counts = |name: &str| READ_BY_JAVA.contains(&name) || started.is_none();
-        let has_options = |value: &str| value.contains("-XX:") || value.contains("-Xm");
-        let variables: Vec<&Setting> = self.environment.iter().filter(|set| has_options(&set.value)).collect();
         let mut words = vec!["java".to_owned()];
-        let options = variables.iter().filter(|set| counts(&set.name));
-        let handed = options.clone().flat_map(|set| set.value.split_whitespace());
-        words.extend(handed.filter_map(|word| self.resolved(word)));
-        let own = started.map_or(&[][..], |words| &words[1..]);
-        words.extend(own.iter().flat_map(|word| self.expanded(word)));
+        match started {
+            Some(own) => words.extend(own[1..].iter().flat_map(|word| self.expanded(word))),
+            // A script hands on whatever variable holds options; a JVM reads its own.
+            None => words.extend(self.handed(|name| !READ_BY_JAVA.contains(&name))),
+        }
+        let [before @ .., after] = READ_BY_JAVA;
+        let end = 1 + jvm::options(&words).count();
+        drop(words.splice(end..end, self.handed(|name| name == after)));
+        let before = before.into_iter().flat_map(|own| self.handed(|name| name == own));
+        drop(words.splice(1..1, before));
         if started.is_none() && words.len() == 1 {
             return None;
         }
-        let place = options.map(|set| &set.place).next().filter(|_| started.is_none());
+        let place = self.variables().map(|set| &set.place).next();
+        let place = place.filter(|_| started.is_none());
         let java = of_words(place.unwrap_or(&self.place), words)?;
         let nodes = self.nodes();
         Some(Java { nodes, ..java })
+    }
+
+    /// The variables that hold options.
+    fn variables(&self) -> impl Iterator<Item = &Setting> {
+        let has_options = |value: &str| ["-XX:", "-Xm", "-Xlp"].iter().any(|option| value.contains(option));
+        self.environment.iter().filter(move |set| has_options(&set.value))
+    }
+
+    /// The options in the variables of such names, with the variables in them.
+    fn handed(&self, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+        let all = self.variables().filter(|set| is_one(set.name.as_str()));
+        let words = all.flat_map(|set| jvm::words_of(&set.value));
+        let mut is_own = jvm::is_own();
+        words
+            .filter_map(|word| self.resolved(&word))
+            .filter(|word| is_own(word.as_str()))
+            .collect()
     }
 
     /// The nodes that its memory has to be on. The innermost numactl that sets a policy overrides the others.
@@ -64,17 +81,21 @@ impl Start {
         places.find_map(|at| policy(&self.words[at + 1..]))?
     }
 
-    /// `$JAVA_OPTS` and `${JAVA_OPTS}` as systemd splits them.
+    /// A word of the command with the variables in it, where `$$` stands for a dollar. An option with one that is not known says nothing.
     fn expanded(&self, word: &str) -> Vec<String> {
+        if word.contains("$$") {
+            return vec![word.replace("$$", "$")];
+        }
         let name = word
             .strip_prefix("${")
             .and_then(|rest| rest.strip_suffix('}'))
             .or_else(|| word.strip_prefix('$'));
-        let value = name.and_then(|name| self.environment.iter().rev().find(|set| set.name == name));
-        value.map_or_else(
-            || vec![word.to_owned()],
-            |set| set.value.split_whitespace().map(str::to_owned).collect(),
-        )
+        let value = name.and_then(|name| self.environment.iter().rfind(|set| set.name == name));
+        match value {
+            Some(set) => jvm::words_of(&set.value),
+            None if word.starts_with('-') => self.resolved(word).into_iter().collect(),
+            None => vec![word.to_owned()],
+        }
     }
 
     /// A word of a variable, with the variables in it. Those alone say no more, and one that is not known leaves the word unknown.
@@ -99,10 +120,17 @@ impl Start {
         is_plain.then(|| self.resolved(&format!("{before}{value}{after}")))?
     }
 
-    /// What a program of DPDK asks of each node.
+    /// What a program of DPDK asks of each node, or of all together.
     pub(super) fn socket_mem(&self) -> Option<Setting> {
-        let list = dpdk::socket_mem(&self.words)?;
-        Some(Setting::new(&self.place, "--socket-mem", list))
+        let (name, mib) = dpdk::asked(&self.words)?;
+        Some(Setting::new(&self.place, name, mib))
+    }
+
+    /// Memory of all nodes together, which DPDK does not accept beside that of each.
+    pub(super) fn asks_twice(&self) -> Option<Setting> {
+        dpdk::socket_mem(&self.words)?;
+        let (name, mib) = dpdk::whole(&self.words)?;
+        Some(Setting::new(&self.place, name, mib))
     }
 
     /// A server of this kind with what its arguments set, if it is started.
@@ -194,6 +222,76 @@ pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = S
 #[cfg(test)]
 mod tests {
     use super::{Start, policy};
+    use crate::config::Given;
+    use model::Bytes;
+
+    /// Files of a service: the heap of its JVM in GiB, whether it asks for pages of a pool, and what is refused.
+    fn java(unit: &str, variables: &str) -> (Option<Bytes>, bool, usize) {
+        let mut given = Given::default();
+        let text = format!("[Service]\n{unit}\n");
+        given.add("a.service", text.as_bytes(), None).expect("a unit");
+        given
+            .add("/etc/default/a", variables.as_bytes(), None)
+            .expect("variables");
+        let java = given.java().remove(0);
+        (java.jvm.heap_max, java.jvm.large_pages, given.refused().len())
+    }
+
+    #[test]
+    fn variables_of_a_service_come_to_its_jvm_as_systemd_has_them() {
+        let own = "ExecStart=/usr/bin/java $OPTS -Xmx8g -XX:+UseLargePages -jar a.jar -Xmx1g";
+        for (unit, gib, asks) in [
+            (own.to_owned(), 8, true),
+            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\n{own}"), 2, true),
+            (format!("Environment=JAVA_TOOL_OPTIONS=-Xmx2g JDK_JAVA_OPTIONS=-Xmx3g\n{own}"), 8, true),
+            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nUnsetEnvironment=_JAVA_OPTIONS\n{own}"), 8, true),
+            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nEnvironment=_JAVA_OPTIONS=-Xms1g\n{own}"), 8, true),
+            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nEnvironmentFile=/etc/default/a\n{own}"), 3, true),
+            ("Environment=HEAP=8g\nExecStart=java -Xmx${HEAP} -XX:+UseLargePages -jar a.jar".to_owned(), 8, true),
+            (
+                "Environment=\"OPTS=-Xmx8g -XX:OnError='kill -9 %%p' -XX:+UseLargePages\"\nExecStart=java $OPTS -jar a.jar".to_owned(),
+                8,
+                true,
+            ),
+            (
+                "Environment=\"JAVA_TOOL_OPTIONS=-Xmx8g -XX:OnError='kill -9 %%p' -XX:+UseLargePages\"\nExecStart=java -jar a.jar".to_owned(),
+                8,
+                true,
+            ),
+            ("Environment=\"OPENJ9_JAVA_OPTIONS=-Xmx8g -Xlp\"\nExecStart=java -jar a.jar".to_owned(), 8, true),
+        ] {
+            let expected = (Some(Bytes::gib(gib)), asks, 0);
+            assert_eq!(java(&unit, "_JAVA_OPTIONS=-Xmx3g\n"), expected, "{unit}");
+        }
+        for (unit, expected) in [
+            ("ExecStart=java -Xmx${HEAP} -XX:+UseLargePages A", (None, true, 0)),
+            ("Environment=HEAP=8g\nExecStart=java -Xmx$HEAP A", (None, false, 1)),
+            (
+                "Environment=OPTS=-Xmx8g -XX:+UseLargePages -ea\nExecStart=java $OPTS A",
+                (Some(Bytes::gib(8)), false, 2),
+            ),
+            (
+                "Environment=\"OPTS=-Xmx8g -XX:+UseLargePages\"\nExecStart=java ${OPTS} A",
+                (None, false, 1),
+            ),
+        ] {
+            assert_eq!(java(unit, "A=1\n"), expected, "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_later_value_of_a_script_replaces_one_to_which_it_does_not_add() {
+        let heap = |text: &str| {
+            let mut given = Given::default();
+            given.add("setenv.sh", text.as_bytes(), None).expect("variables");
+            given.java().remove(0).jvm.heap_max
+        };
+        let first = "JAVA_OPTS=-Xmx4g\n";
+        for more in ["JAVA_OPTS=\"$JAVA_OPTS -Xms1g\"", "JAVA_OPTS+=' -Xms1g'"] {
+            assert_eq!(heap(&format!("{first}{more}\n")), Some(Bytes::gib(4)), "{more}");
+        }
+        assert_eq!(heap(&format!("{first}JAVA_OPTS=-Xms1g\n")), None);
+    }
 
     #[test]
     fn the_last_policy_of_numactl_holds() {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::config::files::{Line, in_sections, said};
 use crate::config::{
-    BootLine, Parameters, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
+    BootLine, Parameters, PoolWrite, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
 };
 use crate::dpdk;
 
@@ -43,7 +43,11 @@ impl Given {
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
-            FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
+            FileKind::Oracle => {
+                let own = Parameters::of(path, text);
+                self.garbled.extend(own.refused());
+                self.oracle.push(own);
+            }
             FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
@@ -80,12 +84,8 @@ impl Given {
         for setting in script.sysctl {
             self.sysctl_setting(setting);
         }
-        self.written(&script.sysfs);
-        if !script.pools.is_empty() {
-            self.kinds.insert(FileKind::Sysctl);
-            self.has_sysctl = true;
-        }
-        self.pool_writes.extend(script.pools);
+        self.policies_of(&script.sysfs);
+        self.pools(script.pools);
         self.mounts.extend(script.mounts);
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
@@ -186,12 +186,33 @@ impl Given {
         for line in said(path, text, &['#', ';']) {
             self.sysctl_line(&line);
         }
+        // Files of sysctl.d are applied by name, in whatever order they were given.
+        let set = &mut self.sysctl.0;
+        if set.iter().all(|set| in_sysctl_d(set).is_some()) {
+            set.sort_by(|one, other| in_sysctl_d(one).cmp(&in_sysctl_d(other)));
+        }
     }
 
     /// Lines of tmpfiles.d or sysfs.conf.
     fn written(&mut self, settings: &[Setting]) {
+        self.policies_of(settings);
+        self.pools(settings.iter().filter_map(PoolWrite::of));
+    }
+
+    /// The policies among them, and what the kernel refuses. A script has the writes of its pools apart, each with its turn.
+    fn policies_of(&mut self, settings: &[Setting]) {
         self.garbled.extend(settings.iter().filter_map(written::refused));
         self.policies.extend(settings.iter().filter_map(policy::of_file));
+    }
+
+    /// What is written to files of pools at boot.
+    fn pools(&mut self, writes: impl IntoIterator<Item = PoolWrite>) {
+        let before = self.pool_writes.len();
+        self.pool_writes.extend(writes);
+        if self.pool_writes.len() > before {
+            self.kinds.insert(FileKind::Sysctl);
+            self.has_sysctl = true;
+        }
     }
 
     fn sysctl_line(&mut self, line: &Line<'_>) {
@@ -222,18 +243,13 @@ impl Given {
                     // What tuned works out leaves rules about it without an answer.
                     None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
                 },
-                "[vm]" if key.starts_with("transparent_huge") => {
+                "[vm]" if matches!(key, "transparent_hugepage" | "transparent_hugepages") => {
                     let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
                     self.policies.extend(policy);
                 }
                 "[bootloader]" if key.starts_with("cmdline") => {
                     let words = value.trim_start_matches(['+', '=']).trim_matches('"');
-                    let line = BootLine::new(line.place(), words);
-                    self.boot.push(BootLine {
-                        boot: line.boot.without_gigantic(),
-                        ..line
-                    });
-                    self.kinds.insert(FileKind::Cmdline);
+                    self.push_boot(BootLine::new(line.place(), words));
                 }
                 "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
                 _ => {}
@@ -257,6 +273,7 @@ impl Given {
             true => kernel::wsl(path, text, &mut self.refusals)?,
             false => kernel::boot_line(path, text, &mut self.refusals)?,
         };
+        self.unresolved.extend(grub::unresolved(path, text));
         self.push_boot(line);
         Ok(())
     }
@@ -281,7 +298,28 @@ impl Given {
         let written = commands::of_unit(path, text, &mut self.garbled);
         self.policies
             .extend(written.settings.iter().filter_map(policy::of_file));
+        if is_early_root(path, text) {
+            self.pools(written.settings.iter().filter_map(PoolWrite::of));
+        }
         self.unresolved
             .extend(written.unresolved.iter().map(ToString::to_string));
     }
+}
+
+/// The name of the file of a directory sysctl.d that has a setting.
+fn in_sysctl_d(set: &Setting) -> Option<&str> {
+    let (path, _) = set.place.rsplit_once(':')?;
+    let (directory, name) = path.rsplit_once('/')?;
+    directory.ends_with("sysctl.d").then_some(name)
+}
+
+/// Do all commands of a unit run as root, and none behind its program? Others may fail to write, or come too late for it.
+fn is_early_root(path: &str, text: &str) -> bool {
+    let mut lines = said(path, text, &['#', ';']).filter_map(|line| line.pair());
+    lines.all(|(key, value)| match key {
+        "User" => matches!(value, "root" | "0"),
+        "DynamicUser" | "ProtectKernelTunables" | "ExecStartPost" => false,
+        "ExecStart" | "ExecStartPre" => !value.is_empty(),
+        _ => true,
+    })
 }

@@ -414,8 +414,8 @@ fn guests_of_libvirt_and_qemu() {
         .add("a.xml", b"<domain>\n<memory unit='ell'>5</memory></domain>", None)
         .expect_err("a unit");
     assert!(bad.to_string().contains("a.xml:2"), "{bad}");
-    let qemu =
-        "qemu-system-x86_64 -m 4G -object memory-backend-memfd,id=m,size=4G,hugetlb=on,hugetlbsize=1G,reserve=off\n";
+    let qemu = "qemu-system-x86_64 -m 4G -machine memory-backend=m \
+                -object memory-backend-memfd,id=m,size=4G,hugetlb=on,hugetlbsize=1G,reserve=off\n";
     let qemu = given(&[("start.sh", qemu)]).guests.remove(0);
     assert_eq!(qemu.memory, [(Bytes::gib(4), Backing::Hugetlb(Some(Bytes::gib(1))))]);
     assert!(qemu.unreserved && !qemu.prealloc);
@@ -795,4 +795,103 @@ fn a_function_starts_all_of_its_guests_and_a_branch_one_of_them() {
     assert_eq!(count(&branch), 1);
     let apart = format!("first() {{\n{one}}}\nsecond() {{\n{two}}}\ncase $1 in 1) first;; *) second;; esac\n");
     assert_eq!(count(&apart), 1);
+}
+
+#[test]
+fn files_of_one_server_are_one_server_s_whatever_their_order() {
+    let postgres = [
+        (
+            "db/postgresql.conf",
+            "shared_buffers = 1GB\ninclude_dir 'conf.d'\nhuge_pages = on\n",
+        ),
+        ("db/conf.d/b.conf", "shared_buffers = 3GB\nhuge_pages = off\n"),
+        ("db/conf.d/a.conf", "shared_buffers = 2GB\n"),
+        ("db/postgresql.auto.conf", "work_mem = 8MB\nhuge_pages = try\n"),
+    ];
+    let mysql = [
+        ("my.cnf", "[mysqld]\nlarge-pages\n!includedir /etc/mysql/conf.d/\n"),
+        ("conf.d/a.cnf", "[mariadb]\ninnodb_buffer_pool_size = 32G\n"),
+    ];
+    let servers = |kind, files: &[(&str, &str)]| {
+        let given = self::given(files);
+        let not_read: Vec<String> = given.not_read().collect();
+        (given.servers(kind), not_read)
+    };
+    let last = |server: &super::Server, name| server.settings.last(name).map(|set| set.value.clone());
+    for turn in 0..4 {
+        let mut files = postgres;
+        files.rotate_left(turn);
+        let (found, not_read) = servers(Kind::Postgres, &files);
+        assert_eq!((found.len(), not_read.len()), (1, 0), "{found:?}");
+        let of = |name| last(&found[0], name);
+        let expected = ["3GB", "try", "8MB"].map(|value| Some(value.to_owned()));
+        assert_eq!(["shared_buffers", "huge_pages", "work_mem"].map(of), expected);
+    }
+    let (found, _) = servers(Kind::Postgres, &postgres[..3]);
+    assert_eq!(last(&found[0], "huge_pages").as_deref(), Some("on"), "where it stands");
+    let (found, not_read) = servers(Kind::Postgres, &postgres[..1]);
+    assert_eq!(
+        (found.len(), last(&found[0], "shared_buffers").as_deref()),
+        (1, Some("1GB"))
+    );
+    assert!(
+        not_read[0].starts_with("db/postgresql.conf:2: include_dir conf.d, which is not among"),
+        "{not_read:?}"
+    );
+    for files in [mysql, [mysql[1], mysql[0]]] {
+        let (found, not_read) = servers(Kind::Mysql, &files);
+        assert!(
+            found.len() == 1 && found[0].asks() && found[0].is_mariadb && not_read.is_empty(),
+            "{found:?}"
+        );
+    }
+    let each_other = [
+        ("a/x.cnf", "[mysqld]\nport = 1\n!include y.cnf\n"),
+        ("a/y.cnf", "[mysqld]\nport = 2\n!include x.cnf\n"),
+    ];
+    assert_eq!(servers(Kind::Mysql, &each_other).0.len(), 2);
+}
+
+#[test]
+fn files_of_sysctl_d_hold_by_name() {
+    let files = [
+        ("etc/sysctl.d/99-b.conf", "vm.nr_hugepages = 2\n"),
+        ("etc/sysctl.d/10-a.conf", "vm.nr_hugepages = 1\n"),
+    ];
+    let last = |files: &[(&str, &str)]| given(files).sysctl.last("vm.nr_hugepages").map(|set| set.value.clone());
+    assert_eq!(last(&files).as_deref(), Some("2"));
+    let others = [files[0], ("sysctl.conf", "vm.nr_hugepages = 3\n")];
+    assert_eq!(last(&others).as_deref(), Some("3"), "as given");
+}
+
+#[test]
+fn pages_that_units_and_lines_of_tmpfiles_d_write_at_boot_are_pools() {
+    for (path, text) in [
+        (
+            "a.service",
+            "[Service]\nExecStart=/bin/sh -c 'echo 3000 > /proc/sys/vm/nr_hugepages'\n",
+        ),
+        (
+            "a.service",
+            "[Service]\nExecStartPre=/sbin/sysctl -w vm.nr_hugepages=3000\nExecStart=/bin/app\n",
+        ),
+        (
+            "tmpfiles.d/a.conf",
+            "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 3000\n",
+        ),
+        (
+            "tuned.conf",
+            "[sysfs]\n/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=3000\n",
+        ),
+    ] {
+        let given = self::given(&[(path, text)]);
+        let pages: Vec<u64> = given.pool_writes.iter().map(|write| write.line.pages).collect();
+        assert!(pages == [3000] && given.sets_pools(), "{text}: {pages:?}");
+    }
+    let defrag = given(&[(
+        "tuned.conf",
+        "[vm]\ntransparent_hugepages=madvise\ntransparent_hugepage.defrag=never\n",
+    )]);
+    let policies: Vec<&str> = defrag.policies.iter().map(|set| set.value.as_str()).collect();
+    assert_eq!(policies, ["madvise"]);
 }

@@ -76,7 +76,7 @@ fn foreseen(forecast: &Forecast, budget: Duration) -> String {
 }
 
 /// `45s` or `7m`, rounded up, as options take it.
-pub(super) fn minutes(time: Duration) -> String {
+pub(crate) fn minutes(time: Duration) -> String {
     match time.as_secs_f64().ceil() as u64 {
         seconds @ 0..120 => format!("{seconds}s"),
         seconds => format!("{}m", seconds.div_ceil(60)),

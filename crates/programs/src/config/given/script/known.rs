@@ -65,7 +65,7 @@ pub(super) fn launched(words: &[Word]) -> usize {
 pub(super) fn is_known(program: &str, words: &[String]) -> bool {
     let is_server = matches!(Kind::of(program, &[]), Some(Kind::Postgres | Kind::Mysql));
     let runs = is_runtime(program) && words.iter().any(|word| word == "run");
-    let has_options = page_options::is_known(program) || dpdk::socket_mem(words).is_some();
+    let has_options = page_options::is_known(program) || dpdk::asked(words).is_some();
     is_hypervisor(program) || is_java(program) || is_server || runs || has_options
 }
 
@@ -96,7 +96,7 @@ pub(super) fn lost(program: &str, words: &[Word]) -> Option<String> {
         return first.or_else(|| bare().map(|word| word.text.clone()));
     }
     let is_ours = |word: &&Word| {
-        let own = ["-X", "huge", "large", "buffer", "socket-mem", "$"];
+        let own = ["-X", "huge", "large", "buffer", "socket-mem", "numa-mem", "$"];
         word.is_open()
             && own
                 .iter()
