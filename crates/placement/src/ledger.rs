@@ -223,7 +223,9 @@ impl Ledger {
     pub(crate) fn clocked(&mut self, cpu_s: &BTreeMap<u32, f64>, moves: u64, now: u64) {
         let now = now.saturating_sub(self.began);
         for (&cpu, seconds) in cpu_s {
-            self.slices.ran(cpu, now.saturating_sub((seconds * 1e9) as u64), now);
+            let ran = (seconds * 1e9) as u64;
+            self.slices.ran(cpu, now.saturating_sub(ran), now);
+            self.slices.before(cpu, ran.saturating_sub(now));
         }
         (0..moves).for_each(|_| self.slices.moved(now));
     }

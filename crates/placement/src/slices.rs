@@ -39,6 +39,14 @@ impl Slices {
         }
     }
 
+    /// Time from before the first slice, which is given to that one.
+    pub(crate) fn before(&mut self, cpu: u32, ran: u64) {
+        if ran > 0 {
+            let first = self.at(0);
+            *self.each[first].cpu.entry(cpu).or_default() += ran;
+        }
+    }
+
     pub(crate) fn moved(&mut self, at: u64) {
         let slice = self.at(at);
         self.each[slice].migrations += 1;
@@ -82,6 +90,16 @@ impl Slice {
 #[cfg(test)]
 mod tests {
     use super::{FIRST, MOST, Slices};
+
+    #[test]
+    fn time_from_before_the_first_slice_is_in_it() {
+        let mut slices = Slices::new();
+        slices.ran(1, 0, 4);
+        slices.before(1, 3);
+        slices.before(2, 0);
+        let first = slices.shown().cpu_s.remove(0);
+        assert_eq!(first.into_iter().collect::<Vec<_>>(), [(1, 7e-9)]);
+    }
 
     #[test]
     fn nothing_is_lost_when_slices_double() {
