@@ -6,8 +6,6 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use crate::kernelops::Counts;
-
 /// A mapping that is unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
@@ -137,28 +135,16 @@ pub(crate) fn checked(result: libc::c_long) -> io::Result<()> {
 
 /// Involuntary context switches of the calling thread so far.
 pub fn involuntary_switches() -> u64 {
+    usage(libc::RUSAGE_THREAD).ru_nivcsw.cast_unsigned()
+}
+
+/// What the kernel counts of this thread, or of children that were waited for.
+pub(crate) fn usage(of: libc::c_int) -> libc::rusage {
     // SAFETY: all-zero is a valid rusage, and the call only fills it in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage.ru_nivcsw.cast_unsigned()
-    }
-}
-
-/// What the kernel counts of this thread; faults of children that were waited for are in it.
-pub(crate) fn usage() -> Counts {
-    // SAFETY: all-zero is a valid rusage, and the calls only fill it in.
-    let (own, children) = unsafe {
-        let (mut own, mut children): (libc::rusage, libc::rusage) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut own);
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut children);
-        (own, children)
-    };
-    Counts {
-        faults: (own.ru_minflt + children.ru_minflt).cast_unsigned(),
-        switches: own.ru_nvcsw.cast_unsigned(),
-        preemptions: own.ru_nivcsw.cast_unsigned(),
-        ..Counts::default()
+        libc::getrusage(of, &raw mut usage);
+        usage
     }
 }
 

@@ -150,7 +150,7 @@ impl<'a> Comparison<'a> {
     fn spec(&self, log: &RunLog<'_>) -> Spec {
         let Choice { method, reason, .. } = &self.design;
         let arms = self.arms.live.iter().map(Arm::named).collect();
-        self.request.spec(log, *method, reason.clone(), arms)
+        log.resumed(self.request.spec(*method, reason.clone(), arms))
     }
 
     fn room(&self, spec: &Spec) -> Room<'_> {

@@ -32,7 +32,6 @@ pub mod schedule;
 #[cfg(test)]
 mod simulated;
 pub mod slices;
-pub(crate) mod text;
 mod verdict;
 mod worker;
 

@@ -7,7 +7,6 @@ use model::compare::Metric;
 use regex_lite::Regex;
 
 use super::excerpt::excerpt;
-use super::text;
 use process::KEPT;
 use process::rights::ShutIn;
 
@@ -58,17 +57,6 @@ impl From {
     /// Does the program itself answer, so that it must not have ended or been stopped?
     pub fn asks_the_program(&self) -> bool {
         !matches!(self, Self::File(_))
-    }
-
-    /// Its text now, read with no more than these rights, waited for within a limit and until the user has had enough.
-    ///
-    /// # Errors
-    /// Why there is none, with the place.
-    pub fn text(&self, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
-        match self {
-            Self::File(path) => text::of_file(path, shut_in.and_then(|shut_in| shut_in.user)),
-            Self::Command(line) => text::of_command(line, shut_in, text::TIMEOUT, stop),
-        }
     }
 }
 

@@ -13,13 +13,14 @@ use crate::flip::Span;
 use crate::live::Server;
 use crate::metric::{Asked, Wanted};
 use crate::place::Place;
-use crate::runlog::RunLog;
-use crate::slices::PER_START;
 use crate::technique::Technique;
 use crate::threads::Threads;
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
 const MOST: u32 = 30;
+/// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
+/// would say more about a process, but it is processes that differ.
+const PER_START: u32 = 4;
 /// Time for all runs, where none was asked for.
 const BUDGET: Duration = Duration::from_secs(600);
 /// The accepted share of false verdicts, over all arms, metrics, looks and sessions together.
@@ -137,8 +138,8 @@ impl Request {
             .unwrap_or_else(|| self.task.words())
     }
 
-    /// The experiment, whose runs go on with those of the log.
-    pub(crate) fn spec(&self, log: &RunLog<'_>, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
+    /// The experiment, of no runs so far.
+    pub(crate) fn spec(&self, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
         Spec {
             program: self.program(),
             method,
@@ -149,8 +150,8 @@ impl Request {
             order: self.order,
             most: self.runs.unwrap_or(MOST),
             per_start: if method == Method::Slices { PER_START } else { 1 },
-            looked: log.held.looked.clone(),
-            earlier: log.earlier,
+            looked: Vec::new(),
+            earlier: Duration::ZERO,
             loads: self.task.loads(method),
             all: self.runs.is_some(),
             warm_up: self.warm_up,
@@ -159,7 +160,7 @@ impl Request {
             least_coverage: self.least_coverage,
             budget: self.budget.or(self.runs.is_none().then_some(BUDGET)),
             is_budget_kept: self.budget.is_some(),
-            seed: log.seed(),
+            seed: self.seed,
         }
     }
 }

@@ -15,10 +15,10 @@ use crate::{Error, Slot, Spec, Store};
 
 /// What is in a log.
 #[derive(Default)]
-pub(crate) struct Parsed {
+struct Parsed {
     head: Head,
     done: Vec<Finished<'static>>,
-    pub(crate) looked: Vec<Spent>,
+    looked: Vec<Spent>,
     /// The length of its whole lines.
     kept: u64,
 }
@@ -80,11 +80,11 @@ impl Keep for () {
 pub struct RunLog<'a> {
     store: &'a mut dyn Store,
     /// What was in it.
-    pub(crate) held: Parsed,
+    held: Parsed,
     ways: Vec<Option<Way>>,
     written: usize,
     /// How long the sessions took whose runs were in it, and when this one began.
-    pub(crate) earlier: Duration,
+    earlier: Duration,
     began: Instant,
 }
 
@@ -163,6 +163,12 @@ impl<'a> RunLog<'a> {
     /// The seed of the runs in it, or the one it was begun with.
     pub fn seed(&self) -> u64 {
         self.held.head.seed
+    }
+
+    /// The experiment, whose runs go on with those that were in it.
+    pub(crate) fn resumed(&self, mut spec: Spec) -> Spec {
+        (spec.looked, spec.earlier, spec.seed) = (self.held.looked.clone(), self.earlier, self.seed());
+        spec
     }
 
     /// How the runs of an arm that were in it got their pages.

@@ -17,8 +17,7 @@ use programs::config::given::{FileKind, Guest};
 use crate::facts::pages_for;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
-use asked::demands;
-pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
+pub(super) use asked::{demands, dpdk_demand, java_demand, make_no_segments, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
 use room::{Part, Spare};
 pub(super) use taken::runs_by_proxmox;
@@ -258,7 +257,7 @@ impl Shortage<'_> {
                 (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
                 (FileKind::Mysql, _) => " (the least that does)".to_owned(),
                 (_, 0) => String::new(),
-                (_, beyond) => format!(" ({beyond} of them beyond what an SGA has)"),
+                (_, spare) => format!(" ({spare} of them to spare)"),
             };
             let all = match self.all.is_for_several {
                 true => ", for all programs of these files together",

@@ -6,7 +6,7 @@ use programs::Evidence;
 use programs::config::Given;
 
 use crate::judge;
-use crate::machines::{hugetlb, machine, pool, process};
+use crate::machines::{anonymous, hugetlb, machine, pool, process};
 
 fn given(files: &[(&str, &str)]) -> Given {
     let mut given = Given::default();
@@ -24,7 +24,7 @@ fn judged(files: &[(&str, &str)]) -> Diagnosis {
 
 /// The first finding of a rule.
 #[track_caller]
-fn found(id: &str, files: &[(&str, &str)]) -> Finding {
+pub(crate) fn found(id: &str, files: &[(&str, &str)]) -> Finding {
     assert_eq!(given(files).garbled, []);
     let diagnosis = judged(files);
     let finding = diagnosis
@@ -40,7 +40,7 @@ fn found(id: &str, files: &[(&str, &str)]) -> Finding {
 
 /// The rule looked, and found nothing.
 #[track_caller]
-fn clear(id: &str, files: &[(&str, &str)]) {
+pub(crate) fn clear(id: &str, files: &[(&str, &str)]) {
     assert_eq!(given(files).garbled, []);
     let diagnosis = judged(files);
     assert_eq!(diagnosis.of(id).count(), 0, "{id}: {diagnosis:#?}");
@@ -91,7 +91,10 @@ fn pools_of_boot_and_sysctl() {
     let one_g = "root=/dev/sda default_hugepagesz=1G hugepagesz=2M hugepages=512";
     found("A05", &[boot(one_g)]);
     clear("A05", &[boot("root=/dev/sda default_hugepagesz=2M hugepages=512")]);
-    found("A08", &[("sysctl.conf", "vm.nr_overcommit_hugepages = 512\n")]);
+    let on_demand = ("sysctl.conf", "vm.nr_overcommit_hugepages = 512\n");
+    assert_eq!(found("A08", &[on_demand]).severity, Severity::Info);
+    let server = ("postgresql.conf", "huge_pages = on\nshared_buffers = 512MB\n");
+    assert_eq!(found("A08", &[on_demand, server]).severity, Severity::Warning);
     clear(
         "A08",
         &[("sysctl.conf", "vm.nr_overcommit_hugepages = 512\nvm.nr_hugepages = 5\n")],
@@ -341,6 +344,206 @@ fn databases_share_one_pool_in_turn() {
     assert!(needs.contains("needs at least 646 pages of 2M"), "{needs}");
 }
 
+#[test]
+fn each_server_of_a_file_takes_pages_of_its_own() {
+    let sized = |one: &str, two: &str| {
+        format!("[mysqld]\nlarge-pages\ninnodb_buffer_pool_size = 768M\n[{one}]\nport = 1\n[{two}]\nport = 2\n")
+    };
+    for (one, two) in [
+        ("mysqld1", "mysqld2"),
+        ("mysqld@a", "mysqld@b"),
+        ("mariadb.a", "mariadb.b"),
+    ] {
+        let text = sized(one, two);
+        let diagnosis = judged(&[("my.cnf", &text), POOL]);
+        let short = &diagnosis.of("F05").last().expect("a finding").consequence;
+        let name = two.trim_start_matches("mysqld").trim_start_matches("mariadb");
+        assert!(
+            short.contains(&format!("the server of my.cnf [mysqld{name}] will use")),
+            "{short}"
+        );
+    }
+    clear("F05", &[("my.cnf", &sized("mysqld1", "mysqldump")), POOL]);
+}
+
+#[test]
+fn mariadb_locks_its_memory_by_its_file_and_mysql_as_root_alone() {
+    let conf = ("my.cnf", "[mysqld]\nmemlock\ninnodb_buffer_pool_size = 8G\n");
+    let unit = |program: &str, limit: &str| {
+        let limit = if limit.is_empty() {
+            String::new()
+        } else {
+            format!("LimitMEMLOCK={limit}\n")
+        };
+        format!("[Service]\nUser=mysql\nExecStart=/usr/sbin/{program} $OPTS\n{limit}")
+    };
+    let low = found("B02", &[("db.service", &unit("mariadbd", "1G")), conf]);
+    assert!(
+        low.consequence
+            .contains("db.service locks 8G or more, and LimitMEMLOCK= is 1G"),
+        "{low:?}"
+    );
+    found("B02", &[("db.service", &unit("mariadbd", "")), conf]);
+    clear("B02", &[("db.service", &unit("mariadbd", "9G")), conf]);
+    clear("B02", &[("db.service", &unit("mysqld", "1G")), conf]);
+    let default = |limit: &str| format!("[Manager]\nDefaultLimitMEMLOCK={limit}\n");
+    let by_default = |limit: &str, own: &str| {
+        let (system, unit) = (default(limit), unit("mariadbd", own));
+        let files = [("system.conf", &*system), ("db.service", &*unit), conf];
+        judged(&files).of("B02").next().map(|own| own.consequence.clone())
+    };
+    let low = by_default("1G", "").expect("a finding");
+    assert!(low.contains("and DefaultLimitMEMLOCK= is 1G"), "{low}");
+    assert!(by_default("infinity", "1G").is_some());
+    assert_eq!(by_default("infinity", ""), None);
+    let off = ("my.cnf", "[mysqld]\nmemlock\nskip-memlock\n");
+    clear("B02", &[("db.service", &unit("mariadbd", "1G")), off]);
+}
+
+#[test]
+fn segments_are_limited_where_a_program_makes_some() {
+    let low = ("sysctl.conf", "vm.nr_hugepages = 2200\nkernel.shmmax = 33554432\n");
+    let oracle = ("initA.ora", "sga_target=4G\n");
+    let mariadb = ("mariadb.cnf", "[mariadbd]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n");
+    let mysql = ("my.cnf", "[mysqld]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n");
+    let off = ("postgresql.conf", "huge_pages = off\n");
+    for files in [&[low, oracle][..], &[low, mysql], &[low, off], &[low, mariadb, oracle]] {
+        found("B05", files);
+    }
+    clear("B05", &[low, ("postgresql.conf", "shared_buffers = 2GB\n")]);
+    clear("B05", &[low, mariadb]);
+}
+
+#[test]
+fn an_instance_of_oracle_takes_a_page_more_than_its_sga() {
+    let pool = |pages: u32| format!("vm.nr_hugepages = {pages}\n");
+    let by_hand = "sga_target=0\ndb_cache_size=3G\nshared_pool_size=1G\n";
+    for parameters in ["sga_target=4G\n", by_hand] {
+        let own = ("initA.ora", parameters);
+        let short = found("A04", &[own, ("sysctl.conf", &pool(2048))]);
+        assert!(
+            short.consequence.contains("needs at least 2049 pages of 2M"),
+            "{short:?}"
+        );
+        assert!(
+            short.fix[0].contains("request 2052 pages of 2M or more (3 of them to spare)"),
+            "{short:?}"
+        );
+        clear("A04", &[own, ("sysctl.conf", &pool(2049))]);
+    }
+    clear(
+        "A04",
+        &[
+            ("initA.ora", "use_large_pages=FALSE\ndb_cache_size=8G\n"),
+            ("sysctl.conf", &pool(2048)),
+        ],
+    );
+}
+
+#[test]
+fn the_user_of_an_instance_may_lock_its_sga() {
+    let own = ("initA.ora", "sga_target=20G\nuse_large_pages=ONLY\n");
+    let pool = "vm.nr_hugepages = 10244\n";
+    let limits = |kib: &str| format!("oracle soft memlock {kib}\noracle hard memlock {kib}\n");
+    let low = found(
+        "B02",
+        &[own, ("limits.conf", &limits("7340032")), ("sysctl.conf", pool)],
+    );
+    assert!(
+        low.severity == Severity::Error && low.consequence.contains("its user may lock 7G"),
+        "{low:?}"
+    );
+    assert!(
+        low.fix[0].contains("limits.conf:2: `oracle hard memlock unlimited` (or 20973568 and more"),
+        "{low:?}"
+    );
+    for lines in ["20973568", "unlimited", "0\nother soft nofile 1\noracle - memlock -1"] {
+        clear("B02", &[own, ("limits.conf", &limits(lines)), ("sysctl.conf", pool)]);
+    }
+    let group = format!("{pool}vm.hugetlb_shm_group = 54321\n");
+    clear("B02", &[own, ("limits.conf", &limits("64")), ("sysctl.conf", &group)]);
+    let base = ("initA.ora", "sga_target=20G\nuse_large_pages=FALSE\n");
+    clear("B02", &[base, ("limits.conf", &limits("64")), ("sysctl.conf", pool)]);
+    let on = |release: &str| {
+        let tree = machine().line("/proc/sys/kernel/osrelease", release);
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = given(&[own, ("limits.conf", &limits("64"))]);
+        judge(&evidence).of("B02").count()
+    };
+    assert_eq!((on("5.15.0"), on("6.1.0")), (1, 0));
+}
+
+/// shmctl(SHM_LOCK) of segments on base pages, whatever the kernel; those of huge pages are passed over.
+#[test]
+fn an_sga_that_is_locked_needs_the_limit_on_every_kernel() {
+    let own = ("initA.ora", "sga_target=4G\nlock_sga=true\n");
+    let limits = |kib: &'static str| ("limits.conf", kib);
+    let (low, enough) = (limits("oracle - memlock 64\n"), limits("oracle - memlock 4196352\n"));
+    let finding = found("B02", &[own, low]);
+    assert_eq!(finding.severity, Severity::Error);
+    let text = format!("{finding:?}");
+    assert!(!text.contains("5.16") && !text.contains("hugetlb_shm_group"), "{text}");
+    assert!(finding.fix[0].contains("4196352 and more"), "{text}");
+    clear("B02", &[own, enough]);
+    let base = ("initA.ora", "sga_target=4G\nlock_sga=true\nuse_large_pages=FALSE\n");
+    let group = ("sysctl.conf", "vm.hugetlb_shm_group = 54321\n");
+    found("B02", &[base, low, group]);
+    clear("B02", &[own, low, group]);
+    // It is not locked by FALSE, and is refused together with memory_target.
+    let plain = ("initA.ora", "sga_target=4G\nlock_sga=false\nuse_large_pages=FALSE\n");
+    let amm = ("initA.ora", "memory_target=8G\nsga_target=4G\nlock_sga=true\n");
+    clear("B02", &[plain, low]);
+    clear("B02", &[amm, low]);
+    let tree = machine().line("/proc/sys/kernel/osrelease", "6.1.0");
+    let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+    evidence.files = given(&[own, low]);
+    assert_eq!(judge(&evidence).of("B02").count(), 1);
+}
+
+#[test]
+fn the_limit_of_all_segments_counts_base_pages() {
+    let shmall = |pages: u64| format!("kernel.shmall = {pages}\n");
+    let own = |path, sga| (path, sga);
+    let one = own("initA.ora", "sga_target=30G\n");
+    let finding = found("B05", &[one, ("sysctl.conf", &shmall(7_864_319))]);
+    assert!(
+        finding.severity == Severity::Error && finding.consequence.contains("with pages of 4K its SGA takes 7864320"),
+        "{finding:?}"
+    );
+    clear(
+        "B05",
+        &[
+            one,
+            ("sysctl.conf", &format!("{}vm.nr_hugepages = 8\n", shmall(7_864_320))),
+        ],
+    );
+    // Of two it is not known whether they run together, and files of /dev/shm are no segments.
+    let pool = format!("{}vm.nr_hugepages = 8\n", shmall(7_864_320));
+    clear("B05", &[one, ("initB.ora", "sga_target=2G\n"), ("sysctl.conf", &pool)]);
+    let amm = ("initA.ora", "memory_target=90G\nsga_target=80G\n");
+    clear("B05", &[amm, ("sysctl.conf", &pool)]);
+    let on = |tree: host::Tree| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = given(&[one]);
+        judge(&evidence).of("B05").cloned().collect::<Vec<_>>()
+    };
+    let large = machine().line("/hugewise/page_size", 16_384);
+    let found = on(large.clone().line("/proc/sys/kernel/shmall", 524_288));
+    assert!(
+        found[0]
+            .consequence
+            .contains("takes 1966080 (30G), and kernel.shmall allows 524288 (8G)"),
+        "{found:?}"
+    );
+    assert_eq!(on(large.clone().line("/proc/sys/kernel/shmall", 1_966_080)), []);
+    // The instance that runs has its segments.
+    let runs = process(70, "ora_pmon_A")
+        .area(anonymous(100))
+        .on(large.clone())
+        .file("/proc/70/cmdline", "ora_pmon_A\0");
+    assert_eq!(on(runs.line("/proc/sys/kernel/shmall", 524_288)), []);
+}
+
 const SPEC: &str =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    resources:\n";
 
@@ -396,7 +599,13 @@ fn guests_of_every_sort() {
     found("G03", &[("run.sh", &qemu(",reserve=off"))]);
     clear("G03", &[("run.sh", &qemu(",reserve=off,prealloc=on"))]);
     clear("G03", &[("run.sh", &qemu(""))]);
-    found("G02", &[("run.sh", &qemu(""))]);
+    let unused = found("G02", &[("run.sh", &qemu(""))]);
+    assert!(
+        unused
+            .consequence
+            .contains("Only a command of the monitor (device_add) can use it later"),
+        "{unused:?}"
+    );
     clear("G02", &[("run.sh", &qemu(" -machine memory-backend=m"))]);
     found("G04", &[("run.sh", &qemu(" -m 2G -machine memory-backend=m"))]);
 }
@@ -878,6 +1087,24 @@ fn programs_in_pods_have_the_pages_of_their_pod() {
 }
 
 #[test]
+fn i01_an_option_that_a_jvm_refuses() {
+    let options = ("jvm.options", "-Xmx2g\n-ea\n-XX:+UseLargePages # pool\n");
+    let unit = (
+        "a.service",
+        "[Service]\nUser=a\nEnvironment=\"JAVA_TOOL_OPTIONS=-cp a\"\nExecStart=java -Xmx2g -jar a.jar\n",
+    );
+    for (file, place, fix) in [
+        (options, "jvm.options:3", "start the JVM anew"),
+        (unit, "a.service:3", "daemon-reload"),
+    ] {
+        let found = found("I01", &[file]);
+        assert_eq!(found.evidence[0].source, place);
+        assert!(found.fix[0].contains(fix), "{:?}", found.fix);
+        assert!(format!("{found:?}").contains("specs/man/java.html"), "{found:?}");
+    }
+}
+
+#[test]
 fn what_a_program_refuses_of_its_file_is_a_finding_with_its_line() {
     let finding = |file: (&str, &str)| {
         let diagnosis = judged(&[file]);
@@ -975,6 +1202,44 @@ fn vmware_machines_that_lose_their_nodes_or_do_not_power_on() {
         "G06",
         &[("a.vmx", "memSize = \"4096\"\nsched.cpu.latencySensitivity = \"high\"\n")],
     );
+    let with_cpu = |mhz: u32| {
+        format!(
+            "memSize = \"4096\"\nsched.mem.pin = \"TRUE\"\nnumvcpus = \"8\"\n\
+             sched.cpu.latencySensitivity = \"high\"\nsched.cpu.min = \"{mhz}\"\n"
+        )
+    };
+    let partly = found("G06", &[("a.vmx", &with_cpu(2000))]);
+    assert!(partly.fix[0].starts_with("sched.cpu.min:"), "{partly:?}");
+    unjudged(
+        "G06",
+        &[("a.vmx", &with_cpu(20_800))],
+        "whether 2600 MHz for each virtual CPU",
+    );
+}
+
+#[test]
+fn an_allocator_that_requests_thp_under_never() {
+    let unit = |set: &str| format!("[Service]\nEnvironment={set}\nExecStart=/usr/bin/solver\n");
+    let line = |words: &'static str| ("cmdline", words);
+    let never = || line("transparent_hugepage=never");
+    let glibc = unit("GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+    for set in [&glibc, &unit("_RJEM_MALLOC_CONF=thp:always,metadata_thp:auto")] {
+        let finding = found("D01", &[("a.service", set), never()]);
+        assert_eq!(
+            finding.fix[0], "`madvise` in place of `never` in cmdline:1",
+            "{finding:?}"
+        );
+    }
+    for other in ["MALLOC_CONF=thp:never", "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"] {
+        clear("D01", &[("a.service", &unit(other)), never()]);
+    }
+    for set in ["MALLOC_CONF=thp:always", "JE_MALLOC_CONF=thp:always"] {
+        found("D01", &[("a.service", &unit(set)), never()]);
+    }
+    clear("D01", &[("a.service", &glibc), line("transparent_hugepage=madvise")]);
+    let sizes = line("transparent_hugepage=never thp_anon=2M:always");
+    clear("D01", &[("a.service", &glibc), sizes]);
+    unjudged("D01", &[("a.service", &glibc)], "no file sets the THP policy");
 }
 
 #[test]
@@ -999,6 +1264,29 @@ fn programs_of_dpdk_against_the_pools() {
     assert!(twice.consequence.contains("-m and --socket-mem cannot"), "{twice:?}");
     let both = ("cmdline", "hugepagesz=1G hugepages=1 hugepagesz=2M hugepages=600");
     unjudged("A10", &[unit, both], "pools of several sizes");
+    // The mount that it names has pages of one.
+    let from = |directory: &str| format!("dpdk-testpmd -l 0-3 -m 2048 --huge-dir {directory} -- -i\n");
+    let of_1g = found("A10", &[("run.sh", &from("/dev/hugepages-1G")), both]);
+    assert!(
+        of_1g.consequence.contains("at least 2 pages of 1G, and the pool has 1"),
+        "{of_1g:?}"
+    );
+    let mounted = format!(
+        "mount -t hugetlbfs -o pagesize=1G none /mnt/huge\n{}",
+        from("/mnt/huge/fwd")
+    );
+    let by_script = found("A10", &[("run.sh", &mounted), both]);
+    assert!(
+        by_script.consequence.contains("at least 2 pages of 1G"),
+        "{by_script:?}"
+    );
+    let of_2m = found("A10", &[("run.sh", &from("/dev/hugepages")), both]);
+    assert!(
+        of_2m
+            .consequence
+            .contains("at least 1024 pages of 2M, and the pool has 600"),
+        "{of_2m:?}"
+    );
     // Its buffers are on pages of its default size, or on base pages.
     let buffers = |more: &str| format!("buffers {{\n page-size 1G\n}}\n{more}");
     let refused = found("I01", &[("startup.conf", &buffers(""))]);
@@ -1196,6 +1484,23 @@ fn openj9_by_its_options() {
     clear("E01", &[("java.sh", java), ("cmdline", &boot(4))]);
     let short = found("E01", &[("java.sh", java), ("cmdline", &boot(3))]);
     assert!(short.fix.join("\n").contains("-verbose:sizes"), "{short:?}");
+    let starts = |options: &str, pages: u32, outcome: &str| {
+        let java = format!("java -Xlp:objectheap:pagesize=2M{options} -Xmx4g -jar app.jar\n");
+        let boot = format!("hugepages={pages}");
+        match outcome {
+            "" => clear("E01", &[("java.sh", &java), ("cmdline", &boot)]),
+            outcome => {
+                let short = found("E01", &[("java.sh", &java), ("cmdline", &boot)]);
+                assert!(short.consequence.contains(outcome), "{options}: {short:?}");
+            }
+        }
+    };
+    starts(" -Xlp:codecache:pagesize=4K", 2048, "");
+    starts(" -Xlp:codecache:pagesize=4K", 2047, "will use base pages");
+    starts(" -Xlp:codecache:pagesize=2M", 2048, "will use base pages");
+    starts(",strict", 2047, "does not start");
+    starts(",strict", 2048, "will use base pages");
+    starts(",warn", 2047, "will use base pages");
     let old = found("E13", &[("java.sh", java), ("cmdline", &boot(4))]);
     assert!(!old.fix.join("\n").contains("UseLargePages"), "{old:?}");
 }

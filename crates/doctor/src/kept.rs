@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{Distribution, OnBoot};
+use programs::config::{Distribution, OnBoot, is_of_manager};
 
 use super::facts::{default_size, distribution, file_of};
 
@@ -80,6 +80,7 @@ pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static s
         _ if is_of_nix => Some("nixos-rebuild switch, with the change in the machine's configuration"),
         "conf" if file.contains("sysctl") => Some("sysctl --system"),
         "service" | "container" => Some("systemctl daemon-reload, and restart it"),
+        "conf" if is_of_manager(file) => Some("systemctl daemon-reexec, and restart the services"),
         "conf" if file.contains(".service.d/") => Some("systemctl daemon-reload, and restart it"),
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 use programs::Kind;
 use programs::config::given::Manager;
+use programs::config::is_of_manager;
 
 use crate::facts::{file_name, file_of};
 
@@ -14,6 +15,7 @@ pub(super) const UNITS: &str = "https://www.freedesktop.org/software/systemd/man
 pub(super) const NOVA: &str = "https://docs.openstack.org/nova/latest/configuration/config.html";
 pub(super) const DOCKER_RUN: &str = "https://docs.docker.com/reference/cli/docker/container/run/";
 pub(super) const PODMAN_RUN: &str = "https://docs.podman.io/en/latest/markdown/podman-run.1.html";
+pub(super) const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
 pub(super) const QUADLET: &str = "https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html";
 
 /// The manual of what starts a guest.
@@ -51,6 +53,7 @@ pub(super) fn of_file(place: &str) -> Option<&'static str> {
         _ if name == "limits.conf" || file.contains("limits.d/") => {
             "https://man7.org/linux/man-pages/man5/limits.conf.5.html"
         }
+        _ if is_of_manager(file) => "https://www.freedesktop.org/software/systemd/man/latest/systemd-system.conf.html",
         _ if file.contains("tmpfiles.d/") => "https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html",
         _ if name.starts_with("postgresql") => POSTGRES,
         _ if name.ends_with(".cnf") => MYSQL,

@@ -1,6 +1,7 @@
 //! Shades of a heat map: how far a value is above the best, the same in every form. The number always stands beside.
 
 use super::charts::number;
+use super::words::joined;
 
 /// Upper ends of all shades but the last, as multiples of the best value. The first is what noise alone can do.
 const STEPS: [f64; 4] = [1.03, 1.15, 1.4, 1.8];
@@ -53,14 +54,13 @@ impl Heat {
 
 /// What the shades of shares mean, in words.
 pub fn share_legend(whole: &str) -> String {
-    let steps: Vec<String> = STEPS.iter().map(|step| number((step - 1.0) * 100.0)).collect();
-    format!("shade: up to {} % of the {whole}, or more", steps.join(", "))
+    let steps = joined(STEPS.map(|step| number((step - 1.0) * 100.0)), ", ");
+    format!("shade: up to {steps} % of the {whole}, or more")
 }
 
 /// What the shades mean, in words.
 pub fn legend(best: &str) -> String {
-    let steps: Vec<String> = STEPS.iter().map(f64::to_string).collect();
-    format!("shade: up to {} times {best}, or more", steps.join(", "))
+    format!("shade: up to {} times {best}, or more", joined(STEPS, ", "))
 }
 
 #[cfg(test)]

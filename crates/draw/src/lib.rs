@@ -26,4 +26,4 @@ pub use page::{Block, Content};
 pub use safe::printable;
 pub use sheet::Sheet;
 pub use table::{Field, Lines, cells, lines, pairs};
-pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty};
+pub use words::{NOT_CONVERGED, counted, joined, limits, moment, or, or_empty};

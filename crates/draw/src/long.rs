@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::look::Look;
 use super::safe::{markdown, markdown_paragraph, printable};
 use super::sheet::{Column, Sheet};
+use super::words::joined;
 
 /// Rows of a text that are arranged together, which takes some 4 KiB of memory for each.
 const ARRANGED: usize = 1000;
@@ -73,7 +74,7 @@ impl<'a> Long<'a> {
 }
 
 fn markdown_row(cells: impl Iterator<Item = String>) -> String {
-    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+    format!("| {} |", joined(cells, " | "))
 }
 
 impl Sheet {

@@ -1,16 +1,14 @@
 //! Provenance of a result: the program, the machine, the command; and its warnings.
 
-use model::Envelope;
+use model::{Envelope, Warning};
 
 use super::sheet::Sheet;
+use crate::columns;
 
 /// The warnings of a result, if it has any.
 pub fn warnings(result: &Envelope<()>) -> Option<Sheet> {
-    let mut sheet = Sheet::new("Warnings", ["code", "warning"]);
-    for warning in &result.warnings {
-        sheet.row([&warning.code, &warning.text]);
-    }
-    (!sheet.rows.is_empty()).then_some(sheet)
+    let fields = columns![|warning| &Warning; "code" => warning.code, "warning" => warning.text];
+    Sheet::of("Warnings", fields, result.warnings.iter()).with_rows()
 }
 
 /// The machine, the program and the run.

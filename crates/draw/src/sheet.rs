@@ -58,13 +58,24 @@ impl Sheet {
             .push(cells.into_iter().map(|cell| printable(cell.as_ref())).collect());
     }
 
-    /// Adds a row whose cells may have shades.
-    pub fn shaded_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = (S, Option<Heat>)>) {
-        let (texts, shades): (Vec<S>, Vec<Option<Heat>>) = cells.into_iter().unzip();
-        let (row, shades) = (self.rows.len(), shades.into_iter().enumerate());
-        self.shades
-            .extend(shades.filter_map(|(column, heat)| Some(((row, column), heat?))));
+    /// Adds a row of a name and cells that may have shades.
+    pub fn shaded_row(&mut self, name: &str, cells: impl IntoIterator<Item = (String, Option<Heat>)>) {
+        let (mut texts, row) = (vec![name.to_owned()], self.rows.len());
+        for (text, heat) in cells {
+            self.shades.extend(heat.map(|heat| ((row, texts.len()), heat)));
+            texts.push(text);
+        }
         self.row(texts);
+    }
+
+    /// The table, if it has rows.
+    pub fn with_rows(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+
+    /// Has it neither rows nor notes?
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.notes.is_empty()
     }
 
     /// Names the columns that are left out where there is no room, if any may be.
@@ -133,7 +144,7 @@ mod tests {
     #[test]
     fn shades_colour_a_terminal_that_wants_colours_and_never_hide_the_numbers() {
         let mut sheet = Sheet::new("Map", ["page", "#ns"]);
-        sheet.shaded_row([("4K", None), ("218", Some(Heat::of(1.6)))]);
+        sheet.shaded_row("4K", [("218".to_owned(), Some(Heat::of(1.6)))]);
         let look = |color| Look {
             color,
             ..Look::plain(80)

@@ -1,4 +1,6 @@
-//! Counts, moments and limits as text.
+//! Counts, lists, moments and limits as text.
+
+use std::fmt::{Display, Write as _};
 
 pub use model::counted;
 use model::latency::Bound;
@@ -15,6 +17,17 @@ pub fn or_empty(value: Option<impl ToString>) -> String {
 /// The value as text; `otherwise` if there is none.
 pub fn or(value: Option<impl ToString>, otherwise: &str) -> String {
     value.map_or_else(|| otherwise.to_owned(), |value| value.to_string())
+}
+
+/// All items, with this between them.
+pub fn joined(items: impl IntoIterator<Item = impl Display>, between: &str) -> String {
+    let mut text = String::new();
+    for (number, item) in items.into_iter().enumerate() {
+        let between = if number == 0 { "" } else { between };
+        // Writing to a String does not fail.
+        let _ = write!(text, "{between}{item}");
+    }
+    text
 }
 
 /// An RFC 3339 moment in UTC without parts of a second.

@@ -5,6 +5,7 @@
 pub mod accounts;
 mod balloon;
 pub mod cpu_list;
+pub mod cpuid;
 pub mod distance;
 pub mod glob;
 pub mod groups;

@@ -26,7 +26,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::input::{Input, InputError};
 use crate::parse;
 use crate::snapshot::mounts;
-use crate::tree::{Tree, TreeError, parent};
+use crate::tree::{Tree, TreeError, beside, parent};
 use foreign::{Foreign, Question};
 use open::LARGEST_FILE;
 use patience::Reader;
@@ -63,7 +63,9 @@ enum Root {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or directory cannot be read.
-    #[error("--root {path} cannot be read: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
+    #[error(
+        "--root {path} cannot be read: {why} (give a directory with proc/ and sys/ in it, a .tree archive, or a copy of what a terminal showed)"
+    )]
     Io {
         path: PathBuf,
         /// The operating system's words.
@@ -94,7 +96,7 @@ impl Source {
         }
     }
 
-    /// A captured machine: a directory that holds `proc/` or `sys/`, or an archive in the `.tree` format.
+    /// A captured machine: a directory that holds `proc/` or `sys/`, an archive in the `.tree` format, or a copy of what a terminal showed.
     ///
     /// # Errors
     /// When it cannot be read, holds no machine, or the archive is garbled (file and line are named).
@@ -317,20 +319,6 @@ impl Source {
         }
         path
     }
-}
-
-/// A path as it is meant in a directory, without `.`, `..`, doubled or trailing slashes; `..` stops at the root.
-pub fn beside(directory: &str, path: &str) -> String {
-    let directory = if path.starts_with('/') { "" } else { directory };
-    let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => drop(names.pop()),
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
 }
 
 /// What was read, or why it was not.

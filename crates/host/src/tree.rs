@@ -1,5 +1,6 @@
 //! A part of a file system as one value: what a captured or invented machine is made of.
 
+mod terminal;
 mod text;
 
 #[cfg(test)]
@@ -8,8 +9,6 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cause, Reading, Unread};
-
-use crate::source::beside;
 
 pub use text::TreeError;
 
@@ -213,4 +212,18 @@ fn is_below(path: &str, directory: &str) -> bool {
 
 pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// A path as it is meant in a directory, without `.`, `..`, doubled or trailing slashes; `..` stops at the root.
+pub fn beside(directory: &str, path: &str) -> String {
+    let directory = if path.starts_with('/') { "" } else { directory };
+    let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
 }

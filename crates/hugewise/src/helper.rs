@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use process::rights::ShutIn;
 use process::{Attention, Done, Order, Process, Step, WaitError};
 
-use crate::commands::is_stop_asked;
+use crate::stop;
 
 /// Of both streams; an answer is one line, and what a compiler complains about rarely longer.
 const LONGEST: u64 = 64 << 10;
@@ -28,7 +28,7 @@ const GONE_WITHIN: Duration = Duration::from_millis(500);
 pub(crate) fn run(program: &Path, arguments: &[OsString], shut_in: &ShutIn, timeout: Duration) -> Result<Done, String> {
     let named = |why: String| format!("{}: {why}", program.display());
     // A signal must end what is started here.
-    crate::commands::watch_signals().map_err(|error| named(format!("{error:#}")))?;
+    stop::watch().map_err(|error| named(format!("{error:#}")))?;
     let words: Vec<OsString> = once(program.into()).chain(arguments.iter().cloned()).collect();
     let order = Order {
         shut_in: Some(shut_in),
@@ -46,7 +46,7 @@ pub(crate) fn run(program: &Path, arguments: &[OsString], shut_in: &ShutIn, time
 fn ended(mut process: Process, timeout: Duration) -> Result<Done, String> {
     let began = Instant::now();
     let why = loop {
-        match process.rest(POLL_PERIOD, &is_stop_asked) {
+        match process.rest(POLL_PERIOD, &stop::is_asked) {
             _ if process.outputs.written() > LONGEST => {
                 break format!("it printed more than {} KiB, so it was ended", LONGEST >> 10);
             }

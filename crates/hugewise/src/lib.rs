@@ -14,6 +14,7 @@ pub mod results;
 mod samples;
 mod scratch;
 pub mod show;
+mod stop;
 mod trusted;
 pub mod ui;
 mod verdict;

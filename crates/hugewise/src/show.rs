@@ -10,7 +10,7 @@ use model::Envelope;
 use schemars::{Schema, schema_for};
 
 use crate::cli::args::Global;
-use draw::{Content, Figure, Layout, Lines, Look, Sheet, ToJson, layout, picture, provenance, safe};
+use draw::{Content, Figure, Layout, Lines, Look, Sheet, ToJson, joined, layout, picture, provenance, safe};
 pub use error::ShowError;
 pub use format::{CHARTS, FINDINGS, Format, PLANS, TABLES};
 pub use shape::{Shape, Show};
@@ -223,8 +223,7 @@ fn csv((head, rows): Lines<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
 }
 
 fn csv_line<T: AsRef<str>>(cells: &[T]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| safe::csv_cell(cell.as_ref())).collect();
-    cells.join(",")
+    joined(cells.iter().map(|cell| safe::csv_cell(cell.as_ref())), ",")
 }
 
 #[cfg(test)]

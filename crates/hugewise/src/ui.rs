@@ -92,7 +92,7 @@ impl Ui {
 
     /// How text for the result should look.
     pub fn look(&self) -> Look {
-        let terminal = self.file.is_none() && io::stdout().is_terminal();
+        let terminal = self.shows_on_terminal();
         Look {
             width: if self.file.is_some() { WIDE } else { width(terminal) },
             color: self.color && self.file.is_none(),
@@ -132,7 +132,7 @@ impl Ui {
         self.file.is_some()
     }
 
-    /// Would binary output land on a terminal?
+    /// Does the result land on a terminal?
     pub fn shows_on_terminal(&self) -> bool {
         self.file.is_none() && io::stdout().is_terminal()
     }

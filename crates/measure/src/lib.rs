@@ -23,3 +23,10 @@ pub use error::Error;
 pub(crate) fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     BTreeSet::from_iter(values).into_iter().collect()
 }
+
+/// Every two of these CPUs.
+pub(crate) fn pairs_of(cpus: &[u32]) -> impl Iterator<Item = [u32; 2]> + '_ {
+    cpus.iter()
+        .enumerate()
+        .flat_map(|(at, &one)| cpus[at + 1..].iter().map(move |&two| [one, two]))
+}

@@ -3,18 +3,31 @@
 use model::Envelope;
 use model::placement::{Caveat, Diff, End, Kind, Part, Quantity, Recording, Side};
 
+/// What a recording comes to, given its work; `None` if it is not known.
+type Value = fn(&Recording, f64) -> Option<f64>;
+
 /// Every quantity, in the order of a result.
-const QUANTITIES: [Quantity; 10] = [
-    Quantity::Throughput,
-    Quantity::CpuShare,
-    Quantity::Efficiency,
-    Quantity::SiblingMoves,
-    Quantity::NearMoves,
-    Quantity::FarMoves,
-    Quantity::Preemptions,
-    Quantity::PreemptedWait,
-    Quantity::MainNode,
-    Quantity::Locality,
+const QUANTITIES: [(Quantity, Value); 10] = [
+    (Quantity::Throughput, |run, work| Some(work / run.seconds)),
+    (Quantity::CpuShare, |run, _| Some(run.cpus_used())),
+    (Quantity::Efficiency, |run, work| Some(work / run.total.cpu())),
+    (Quantity::SiblingMoves, |run, _| Some(moves(run, &[Kind::SmtSibling]))),
+    (Quantity::NearMoves, |run, _| {
+        Some(moves(run, &[Kind::SameLlc, Kind::OtherCore]))
+    }),
+    (Quantity::FarMoves, |run, _| {
+        Some(moves(run, &[Kind::OtherSocket, Kind::OtherNode]))
+    }),
+    (Quantity::Preemptions, |run, _| {
+        Some(run.total.preemptions? as f64 / run.total.cpu())
+    }),
+    (Quantity::PreemptedWait, |run, _| {
+        Some(run.total.preempted_s? / run.total.cpu())
+    }),
+    (Quantity::MainNode, |run, _| {
+        run.node_shares().into_values().reduce(f64::max)
+    }),
+    (Quantity::Locality, |run, _| run.locality()),
 ];
 
 /// Recordings of one side with their files, and the work of each, if it was given.
@@ -26,8 +39,8 @@ pub struct Runs {
 
 /// The second side against the first.
 pub fn diff(sides: &[Runs; 2]) -> Diff {
-    let part = |what: Quantity| {
-        let values = sides.each_ref().map(|runs| runs.values(what));
+    let part = |(what, value): (Quantity, Value)| {
+        let values = sides.each_ref().map(|runs| runs.values(value));
         let [under, over] = &values;
         // Without an interval where there is one run: the ratio of the two is what there is.
         let both = |over: &Vec<f64>, under: &Vec<f64>| {
@@ -72,10 +85,10 @@ impl Runs {
     }
 
     /// One of each recording; `None` if it is not known of one of them.
-    fn values(&self, what: Quantity) -> Option<Vec<f64>> {
+    fn values(&self, value: Value) -> Option<Vec<f64>> {
         let of = |(place, recording): (usize, &Recording)| {
             let work = self.work.get(place).copied().unwrap_or(1.0);
-            value(recording, work, what).filter(|value| value.is_finite())
+            value(recording, work).filter(|value| value.is_finite())
         };
         self.all().enumerate().map(of).collect()
     }
@@ -85,27 +98,13 @@ impl Runs {
     }
 }
 
-fn value(recording: &Recording, work: f64, what: Quantity) -> Option<f64> {
-    let (total, cpu) = (&recording.total, recording.total.cpu());
-    let moves = |kinds: &[Kind]| {
-        let each = total.migrations.each().into_iter();
-        each.filter(|(kind, _)| kinds.contains(kind))
-            .map(|(_, count)| count as f64)
-            .sum::<f64>()
-            / cpu
-    };
-    match what {
-        Quantity::Throughput => Some(work / recording.seconds),
-        Quantity::CpuShare => Some(recording.cpus_used()),
-        Quantity::Efficiency => Some(work / cpu),
-        Quantity::SiblingMoves => Some(moves(&[Kind::SmtSibling])),
-        Quantity::NearMoves => Some(moves(&[Kind::SameLlc, Kind::OtherCore])),
-        Quantity::FarMoves => Some(moves(&[Kind::OtherSocket, Kind::OtherNode])),
-        Quantity::Preemptions => Some(total.preemptions? as f64 / cpu),
-        Quantity::PreemptedWait => Some(total.preempted_s? / cpu),
-        Quantity::MainNode => recording.node_shares().into_values().reduce(f64::max),
-        Quantity::Locality => recording.locality(),
-    }
+/// Moves of these kinds for each CPU second.
+fn moves(recording: &Recording, kinds: &[Kind]) -> f64 {
+    let each = recording.total.migrations.each().into_iter();
+    let counts = each
+        .filter(|(kind, _)| kinds.contains(kind))
+        .map(|(_, count)| count as f64);
+    counts.sum::<f64>() / recording.total.cpu()
 }
 
 fn caveats(sides: &[Runs; 2]) -> Vec<Caveat> {

@@ -123,8 +123,9 @@ fn restart(database: &DatabaseGoal) -> String {
 /// `use_large_pages=ONLY` without automatic memory management, and what shmget(SHM_HUGETLB) asks for.
 pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need]) -> Result<(), String> {
     let text = format!(
-        "ALTER SYSTEM SET use_large_pages=ONLY SCOPE=SPFILE;\nALTER SYSTEM SET memory_target=0 SCOPE=SPFILE;\n\
-         -- ORA-32010 if it is not set:\nALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;\n\
+        "ALTER SYSTEM SET use_large_pages=ONLY SCOPE=SPFILE;\n\
+         -- ORA-32010 is no fault here: the parameter is not in the spfile\n\
+         ALTER SYSTEM RESET memory_target SCOPE=SPFILE;\nALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;\n\
          ALTER SYSTEM SET sga_max_size={0} SCOPE=SPFILE;\nALTER SYSTEM SET sga_target={0} SCOPE=SPFILE;",
         oracle.sga.exact()
     );
@@ -137,8 +138,7 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
 
 /// No THP for all memory: after a fork each first write would copy a huge page.
 pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
-    let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
-    match policy.map(|choice| choice.chosen.as_str()) {
+    match thp::policy(drafts).as_deref() {
         Some("always") => {
             let why = "Redis forks to save, and advises against THP for all memory: up to Linux 5.7 each first write copies a whole huge page";
             // A size that is off stays so.

@@ -133,9 +133,12 @@ impl<'h> Drafts<'h> {
         known.risk.losses.extend(draft.risk.losses);
     }
 
-    /// Does a draft change this file already?
-    pub(super) fn has(&self, path: &str) -> bool {
-        self.drafts.iter().any(|change| change.target.path() == Some(path))
+    /// What an earlier draft sets this file to.
+    pub(super) fn drafted(&self, path: &str) -> Option<&Value> {
+        let mut drafts = self.drafts.iter();
+        drafts
+            .find(|change| change.target.path() == Some(path))
+            .map(|change| &change.after)
     }
 
     /// Says something about the whole.

@@ -8,7 +8,6 @@ use model::{Bytes, Cause, Reading, Unread};
 use programs::config::{Config, Distribution};
 
 use super::goal::Goal;
-use super::share::persistent;
 use super::{PlanningError, Recorded, Wanted};
 
 /// Everything that a plan is made from. The same source gives the same plan.
@@ -77,7 +76,6 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Pages of a pool without the surplus, which come and go with their mappings.
     fn persistent(&self, directory: &str) -> Reading<Value> {
         let all = self.source.number(&format!("{directory}/nr_hugepages"));
         let surplus = self.source.number(&format!("{directory}/surplus_hugepages"));
@@ -212,6 +210,11 @@ impl<'a> Host<'a> {
         let total = self.config.total.known();
         total.map(|total| total.round_up_to(Bytes::gib(1)))
     }
+}
+
+/// Pages of a pool without the surplus, which come and go with their mappings.
+pub(super) fn persistent(all: &Reading<u64>, surplus: &Reading<u64>) -> Result<u64, Unread> {
+    Ok(all.as_ref().into_result()?.saturating_sub(surplus.or_if_absent(0)?))
 }
 
 #[cfg(test)]

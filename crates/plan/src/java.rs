@@ -18,7 +18,30 @@ impl JvmGoal {
         };
         self.kind.unwrap_or(usual)
     }
+
+    /// The size of the pool that its heap comes from; `None` for THP. ZGC takes pages of 2M alone, and JDK 18 and later name them to the kernel
+    /// (JDK-8273872), where earlier ones get the default size.
+    ///
+    /// # Errors
+    /// If this host gives its ZGC pages of another size.
+    pub fn page_on(&self, host: &Host<'_>) -> Result<Option<Bytes>, String> {
+        let default = host.default_page();
+        let is_zgc = self.collector == Some(Collector::Z);
+        match self.pages {
+            JvmPages::Thp => Ok(None),
+            _ if is_zgc && default != ZGC_PAGE && self.jdk.is_some_and(|jdk| jdk < 18) => Err(format!(
+                "ZGC takes huge pages of 2M alone, and before JDK 18 it gets the default size, which is {} here (take JDK 18 or later, or \
+                 set default_hugepagesz=2M on the boot command line)",
+                default.exact()
+            )),
+            JvmPages::Default if is_zgc => Ok(Some(ZGC_PAGE)),
+            JvmPages::Default => Ok(Some(default)),
+            JvmPages::Pool(page) => Ok(Some(page)),
+        }
+    }
 }
+
+const ZGC_PAGE: Bytes = Bytes::mib(2);
 
 impl JvmKind {
     /// Does it take System V shared memory, with all that this asks for?
@@ -26,11 +49,11 @@ impl JvmKind {
         matches!(self, Self::Sun | Self::OpenJ9)
     }
 
-    fn options(self, page: Bytes) -> String {
+    fn options(self, page: Bytes, default: Bytes) -> String {
         let code = size(page.min(Bytes::mib(2)));
         let size = size(page);
         match self {
-            Self::HotSpot if page == Bytes::mib(2) => "-XX:+UseLargePages -XX:+AlwaysPreTouch".to_owned(),
+            Self::HotSpot if page == default => "-XX:+UseLargePages -XX:+AlwaysPreTouch".to_owned(),
             Self::HotSpot => format!("-XX:+UseLargePages -XX:LargePageSizeInBytes={size} -XX:+AlwaysPreTouch"),
             Self::OpenJ9 => format!("-Xlp:objectheap:pagesize={size} -Xlp:codecache:pagesize={code}"),
             Self::Sun => "-XX:+UseLargePages".to_owned(),
@@ -63,7 +86,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> R
         false => differences(drafts, &user),
     }
     let page = needs.first().map_or(Bytes::mib(2), |need| need.page);
-    instruct(drafts, jvm, kind, &kind.options(page));
+    instruct(drafts, jvm, kind, &kind.options(page, drafts.host.default_page()));
     Ok(())
 }
 
@@ -89,12 +112,12 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
     if kind != JvmKind::HotSpot {
         return Err("only HotSpot requests THP (leave out pages=thp)".to_owned());
     }
-    let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
-    let wanted = match policy.map(|choice| choice.chosen.as_str()) {
+    let policy = thp::policy(drafts);
+    let wanted = match policy.as_deref() {
         Some("always") => "always",
         _ => "madvise",
     };
-    let is_set = policy.is_some_and(|choice| choice.chosen == wanted);
+    let is_set = policy.as_deref() == Some(wanted);
     let why = "the JVM advises its memory with madvise; no other memory gets huge pages";
     match is_set && thp::overruled(drafts, "enabled", wanted, &[]).is_none() {
         true => drafts.note(
@@ -104,7 +127,8 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
         false => thp::set(drafts, "enabled", wanted, &[], why)?,
     }
     if jvm.collector == Some(Collector::Z) {
-        thp::set(drafts, "shmem_enabled", "advise", &[], "ZGC's heap is shared memory")?;
+        let fine = ["always", "within_size"];
+        thp::set(drafts, "shmem_enabled", "advise", &fine, "ZGC's heap is shared memory")?;
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
     Ok(())

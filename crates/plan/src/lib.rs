@@ -45,9 +45,12 @@ pub use wanted::{Facts, Need, Recorded, Wanted};
 /// # Errors
 /// When the machine cannot give it, or a change would be one that no plan may hold, or that cannot be written here.
 pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
+    refuse_contradictions(wanted)?;
     let mut drafts = Drafts::new(host, wanted);
     pools::draft(&mut drafts, wanted)?;
-    for wanted in wanted {
+    // What goals say of the policy themselves is known before others need one.
+    let (policies, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|one| matches!(one.goal.want, Want::Thp(_)));
+    for wanted in policies.into_iter().chain(others) {
         cgroup::draft(&mut drafts, wanted);
         let drafted = own(&mut drafts, wanted);
         drafted.map_err(|why| PlanningError::new(&wanted.goal, why))?;
@@ -56,6 +59,22 @@ pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
     plan.check()?;
     host.must_be_writable(&plan)?;
     Ok(plan)
+}
+
+/// Two goals of which the plan could serve one alone.
+fn refuse_contradictions(wanted: &[Wanted]) -> Result<(), PlanningError> {
+    for (at, later) in wanted.iter().enumerate() {
+        for earlier in &wanted[..at] {
+            if let Some(what) = later.goal.contradicts(&earlier.goal) {
+                let why = format!(
+                    "it contradicts the goal `{}`: both are about {what} (leave one of them out)",
+                    earlier.goal.text
+                );
+                return Err(PlanningError::new(&later.goal, why));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What one goal wants beside pools; or what stands in its way, and what to do.

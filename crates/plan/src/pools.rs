@@ -9,7 +9,8 @@ use programs::config::{Distribution, Setting};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
-use super::share::{Account, Demand, Share, persistent};
+use super::host::persistent;
+use super::share::{Account, Demand, Share};
 use super::{Host, PlanningError, Wanted, boot};
 
 /// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.

@@ -5,12 +5,8 @@ use model::plan::PoolNeed;
 use model::{Bytes, Reading, Unread};
 
 use super::goal::Goal;
+use super::host::persistent;
 use super::{Host, Need, Recorded, Wanted};
-
-/// Pages of a pool without the surplus, which come and go with their mappings.
-pub(super) fn persistent(all: &Reading<u64>, surplus: &Reading<u64>) -> Result<u64, Unread> {
-    Ok(all.as_ref().into_result()?.saturating_sub(surplus.or_if_absent(0)?))
-}
 
 /// Pages that are mapped.
 fn used(all: &Reading<u64>, free: &Reading<u64>) -> Result<u64, Unread> {

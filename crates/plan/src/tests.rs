@@ -6,7 +6,7 @@ use host::{Source, Tree};
 use model::Bytes;
 use model::plan::{Change, Layer, Plan, Value};
 
-use super::goal::Goal;
+use super::goal::{Goal, Want};
 use super::{Facts, Host, Need, Wanted, plan};
 
 mod databases;
@@ -519,4 +519,65 @@ fn every_machine_gets_a_plan_that_may_be_applied_or_a_reason() {
             );
         }
     }
+}
+
+#[test]
+fn two_goals_that_contradict_each_other_are_refused_by_their_names() {
+    let source = Source::from_tree("test", small());
+    let goals = |texts: [&str; 2]| texts.map(|text| wanted(text, &[]));
+    for (texts, about) in [
+        (["thp=always", "thp=never"], "transparent_hugepage/enabled"),
+        (["thp=madvise,defrag=defer", "thp=madvise,defrag=never"], "defrag"),
+        (["pool:2M=16", "pool:2M=32"], "the pool of 2M"),
+        (["pool:2M=16", "kubernetes:2M=32"], "the pool of 2M"),
+        (["pool:2M=16,node=0", "pool:2M=16"], "the pool of 2M"),
+        (
+            ["postgres:/etc/pg.conf", "postgres:/etc/pg.conf,pages=1G"],
+            "one server",
+        ),
+        (["jvm:heap=1g,service=a", "jvm:heap=2g,service=a"], "one service"),
+        (["vm:64G,name=a", "vm:32G,name=a"], "one guest"),
+        (["placement:a,cpus=0", "placement:a,cpus=1"], "one service"),
+        (["redis", "thp=always"], "enabled=always"),
+        (["thp=never", "jvm:heap=1g,pages=thp"], "enabled=never"),
+    ] {
+        for texts in [texts, [texts[1], texts[0]]] {
+            let why = failed(&source, &goals(texts));
+            let named = [texts[0], texts[1], about].map(|part| part.replacen("thp=", "", 1));
+            assert!(named.iter().all(|part| why.contains(part)), "{texts:?}: {why}");
+        }
+    }
+    for texts in [
+        ["thp=always", "thp=never,service=a"],
+        ["pool:2M=16", "pool:2M=16"],
+        ["thp=always", "jvm:heap=1g,pages=thp"],
+        ["thp=madvise", "redis"],
+        ["jvm:heap=1g,user=a", "jvm:heap=2g,user=a"],
+    ] {
+        planned(&source, &goals(texts));
+    }
+}
+
+#[test]
+fn zgc_has_pages_of_2m_where_the_default_is_another_size() {
+    let of_1g = small().file(
+        "/proc/meminfo",
+        "MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\nHugepagesize: 1048576 kB\n",
+    );
+    let page = |tree: Tree, goal: &str| {
+        let source = Source::from_tree("test", tree);
+        let Want::Jvm(jvm) = wanted(goal, &[]).goal.want else {
+            panic!("a JVM")
+        };
+        jvm.page_on(&Host::look(&source))
+    };
+    let zgc = "jvm:heap=1g,collector=zgc";
+    assert_eq!(page(of_1g.clone(), zgc), Ok(Some(TWO)));
+    assert_eq!(page(of_1g.clone(), "jvm:heap=1g"), Ok(Some(Bytes::gib(1))));
+    assert_eq!(page(small(), &format!("{zgc},jdk=17")), Ok(Some(TWO)));
+    let refused = page(of_1g.clone(), &format!("{zgc},jdk=17")).expect_err("no 2M");
+    assert!(refused.contains("1G here") && refused.contains("JDK 18"), "{refused}");
+    let source = Source::from_tree("test", of_1g);
+    let options = after(&planned(&source, &[wanted(zgc, &[(TWO, 600)])]), "jvm-options");
+    assert!(options.contains("-XX:LargePageSizeInBytes=2m"), "{options}");
 }

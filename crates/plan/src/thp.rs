@@ -25,10 +25,25 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
     Ok(())
 }
 
+/// The general policy as a goal of this plan sets it, or as it is.
+pub(super) fn policy(drafts: &Drafts<'_>) -> Option<String> {
+    let now = || Some(drafts.host.snapshot.thp.known()?.enabled.known()?.chosen.clone());
+    let drafted = drafts.drafted(&format!("{THP}/enabled"));
+    drafted.and_then(Value::text).or_else(now)
+}
+
 /// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect: a switch of a size that says
-/// none of what is fine.
+/// none of what is fine. A goal that says so itself may set it to what is fine, too.
 pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, fine: &[&str], why: &str) -> Result<(), String> {
-    one(drafts, name, value, why)?;
+    match drafts.drafted(&format!("{THP}/{name}")).and_then(Value::text) {
+        Some(other) if fine.contains(&other.as_str()) => return Ok(()),
+        Some(other) if other != value => {
+            return Err(format!(
+                "it needs {name}={value}, and another goal of this plan is thp:{name}={other} (leave one of them out)"
+            ));
+        }
+        _ => one(drafts, name, value, why)?,
+    }
     follow(drafts, name, value, fine)
 }
 
@@ -56,7 +71,7 @@ pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str, fine: &[&s
     let chosen = own.known()?.chosen.as_str();
     let name = format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10);
     let is_fine = chosen == "inherit" || chosen == value || fine.contains(&chosen);
-    (!is_fine && !drafts.has(&format!("{THP}/{name}"))).then_some(name)
+    (!is_fine && drafts.drafted(&format!("{THP}/{name}")).is_none()).then_some(name)
 }
 
 fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {

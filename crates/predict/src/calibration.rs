@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use model::Bytes;
 use translation::study::{Range, Setting};
 
-use crate::open::NORMAL;
-use crate::time::MODEL;
+use crate::open::{MODEL, NORMAL};
 
 /// How the program ran on other pages than base pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use model::Bytes;
 use super::{PAGE, history};
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
-use crate::{Replay, replay};
+use crate::{Part, Replay, replay};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::study::{Setting, engine};
@@ -148,7 +148,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
         forgets: false,
         curve: false,
     };
-    let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace").whole();
+    let replayed = Part::sum(&replay(&asked, &mut open(), &|_| {}).expect("a trace").parts);
     [&replayed.kept[0], &run.counts()].map(|counts| {
         let walks = &counts.walkers[0];
         [walks.table_lines, walks.data_lines].map(|lines| {

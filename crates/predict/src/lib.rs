@@ -18,5 +18,6 @@ pub mod trace;
 pub use calibration::{Calibration, Observed};
 pub use error::ReplayError;
 pub use history::history;
-pub use prediction::{Prediction, Row, settings, settings_beside};
+pub use prediction::{Prediction, settings, settings_beside};
 pub use replay::{Part, Replay, Replayed, replay};
+pub use time::Row;

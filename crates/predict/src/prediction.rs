@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::{Calibration, Observed};
 use crate::replay::{Replay, Replayed};
-use crate::time::{Model, SWEPT};
+use crate::time::{Model, Row, SWEPT};
 use crate::trace::own::Head;
 use translation::Mode;
 use translation::machine::Machine;
-use translation::study::{MachineFacts, Range, Sensitivity, Setting, Sweep, Unknown};
+use translation::study::{MachineFacts, Setting, Sweep, Unknown};
 
 /// The result: `hugewise predict`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,21 +34,6 @@ pub struct Prediction {
     pub calibration: Option<Calibration>,
     /// For each mode and page size.
     pub rows: Vec<Row>,
-}
-
-/// One mode with its pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
-    /// Who translates, with which pages.
-    pub setting: Setting,
-    /// By TLB level: misses per access. The last one is walked.
-    pub miss_rates: Vec<f64>,
-    /// Time relative to base pages without a hypervisor.
-    pub relative: Range,
-    /// Share of time that is saved against base pages in the same mode; of settings like those of runs, against the base pages of these.
-    pub saves: Range,
-    /// What each unknown alone does to `saves`.
-    pub sensitivity: Vec<Sensitivity>,
 }
 
 /// Shares of 2 MiB ranges on huge pages, in percent, that are predicted where the program was run.

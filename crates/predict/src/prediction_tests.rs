@@ -4,7 +4,7 @@ use model::Bytes;
 use model::latency::Frames;
 
 use super::{Prediction, Replay, Row, settings};
-use crate::time::MODEL;
+use crate::open::MODEL;
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
 use crate::{history, replay};

@@ -51,15 +51,6 @@ pub struct Replayed {
     pub curves: Vec<Curve>,
 }
 
-impl Replayed {
-    pub(crate) fn whole(&self) -> Part {
-        let mut parts = self.parts.iter();
-        let mut whole = parts.next().cloned().unwrap_or_default();
-        parts.for_each(|part| whole.join(part));
-        whole
-    }
-}
-
 /// A window of a run, or a stretch of one without gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
@@ -83,6 +74,14 @@ impl Part {
             Some(used) => 1.0 - (entries as f64 / used.max(1) as f64).min(1.0),
             None => 1.0,
         }
+    }
+
+    /// All of them as one.
+    pub(crate) fn sum(parts: &[Self]) -> Self {
+        let mut parts = parts.iter();
+        let mut sum = parts.next().cloned().unwrap_or_default();
+        parts.for_each(|part| sum.join(part));
+        sum
     }
 
     fn join(&mut self, other: &Self) {
@@ -118,7 +117,7 @@ pub fn replay<R: Read + Send>(
             parts.push(part);
         }
         if parts.len() > MOST_PARTS && !has_windows {
-            parts = joined(&parts);
+            parts = parts.chunks(2).map(Part::sum).collect();
         }
     })?;
     if has_windows {
@@ -202,15 +201,6 @@ fn weigh(windows: &mut [Part], end: Option<u64>) {
     }
 }
 
-fn joined(parts: &[Part]) -> Vec<Part> {
-    let pair = |pair: &[Part]| {
-        let mut first = pair[0].clone();
-        pair[1..].iter().for_each(|second| first.join(second));
-        first
-    };
-    parts.chunks(2).map(pair).collect()
-}
-
 /// Each engine does the same, on all CPUs; gives what came of each.
 fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) -> Vec<T> {
     on_all_cpus(engines, &|_, _| {}, run)
@@ -232,7 +222,7 @@ impl Replay {
     /// # Errors
     /// If the baseline is not among the settings.
     pub fn simulation(&self, input: String, replayed: &Replayed) -> Result<Simulation, StudyError> {
-        let all = replayed.whole();
+        let all = Part::sum(&replayed.parts);
         let base = self.settings.iter().position(|&setting| setting == self.baseline);
         let base = base.ok_or(StudyError::NoBaseline)?;
         let baseline = (&all.kept[base], self.baseline);

@@ -41,8 +41,9 @@ impl Seen {
         self.window += 1;
     }
 
-    fn rare(&self) -> usize {
-        self.places.values().filter(|seen| seen.1 <= FEW).count()
+    /// How many were seen in such a number of windows.
+    fn count(&self, is_it: impl Fn(u32) -> bool) -> f64 {
+        self.places.values().filter(|seen| is_it(seen.1)).count() as f64
     }
 
     /// Did only few windows have it?
@@ -53,14 +54,13 @@ impl Seen {
     /// How many that no window shows there are for each that few do.
     pub(super) fn unseen_for_each_rare(&self) -> u64 {
         let unseen = self.estimated() - self.places.len() as f64;
-        (unseen / (self.rare() as f64).max(1.0)).round() as u64
+        (unseen / self.count(|windows| windows <= FEW).max(1.0)).round() as u64
     }
 
     /// The share of those that few windows have which may stay in so much room beside the others, and is not seen to come again anyway. Half of what
     /// the estimate allows: that is a lower bound, and used more unevenly, more lines come rarely.
     pub(super) fn staying(&self, room: u64) -> f64 {
-        let of = |is_it: fn(u32) -> bool| self.places.values().filter(|seen| is_it(seen.1)).count() as f64;
-        let (once, often) = (of(|windows| windows == 1), of(|windows| windows > FEW));
+        let (once, often) = (self.count(|windows| windows == 1), self.count(|windows| windows > FEW));
         let fits = (room as f64 - often).max(0.0) / (self.estimated() - often).max(1.0);
         let again = 1.0 - once / (self.places.len() as f64 - often).max(1.0);
         ((fits.min(1.0) - again) / (1.0 - again).max(1e-9)).max(0.0) / 2.0
@@ -72,8 +72,7 @@ impl Seen {
 
     /// How many the program uses, those that no window showed included: by how many were seen in one window and in two (Chao 1987).
     fn estimated(&self) -> f64 {
-        let in_windows = |number: u32| self.places.values().filter(|seen| seen.1 == number).count() as f64;
-        let (once, twice) = (in_windows(1), in_windows(2));
+        let [once, twice] = [1, 2].map(|number| self.count(|windows| windows == number));
         self.places.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
     }
 }

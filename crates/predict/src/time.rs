@@ -1,11 +1,12 @@
 //! The time of a program in each setting, from what its parts count: under any choice of what is not known, and by a curve where it was run.
 
 use crate::calibration::{Calibration, Curve, Observed};
-use crate::open::{NORMAL, Open, RESAMPLES, interval, ratio, saved};
-use crate::prediction::Row;
+use crate::open::{MODEL, MODEL_CALIBRATED, NORMAL, Open, RESAMPLES, interval, ratio, saved};
 use crate::replay::{Part, Replay};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use translation::random::Chance;
-use translation::study::{MIDDLE, Point, Range, Setting, Sweep, Unknown, Weights};
+use translation::study::{MIDDLE, Point, Range, Sensitivity, Setting, Sweep, Unknown, Weights};
 use translation::{Counts, Mode, PLACES};
 
 /// Instructions per access, where the trace has none: the usual mix.
@@ -28,11 +29,6 @@ pub(crate) const SWEPT: [Sweep; 2] = [
 ];
 /// Lines from memory that a core has in flight ahead of a stream: from the fill buffers of a first-level cache to the queue of a second-level one.
 const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
-/// What the model itself is off by, as a share of the time, to each side: the fewest whole points that hold 27 of 29 programs compared on a Zen 5 guest (nine in ten of 30). On another
-/// machine they hold 15 of 16, which was known when they were chosen (`benches/results/predict-held-out-xeon-guest.md`).
-pub(crate) const MODEL: f64 = 0.09;
-/// The same of pages that the program was run on, where runs are off by their own interval. Supposed, and not chosen by compared programs.
-const MODEL_CALIBRATED: f64 = 0.02;
 /// One choice of everything that is not known.
 #[derive(Clone, Copy)]
 struct Choice {
@@ -44,6 +40,21 @@ struct Choice {
     forgets: f64,
 }
 
+/// One mode with its pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Who translates, with which pages.
+    pub setting: Setting,
+    /// By TLB level: misses per access. The last one is walked.
+    pub miss_rates: Vec<f64>,
+    /// Time relative to base pages without a hypervisor.
+    pub relative: Range,
+    /// Share of time that is saved against base pages in the same mode; of settings like those of runs, against the base pages of these.
+    pub saves: Range,
+    /// What each unknown alone does to `saves`.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
 /// The times of all parts under any choice.
 pub(crate) struct Model<'a> {
     settings: &'a [Setting],
@@ -51,7 +62,6 @@ pub(crate) struct Model<'a> {
     entries: Vec<u64>,
     parts: &'a [Part],
     weights: Weights,
-    walkers: usize,
     /// Places of parts, drawn with replacement.
     resamples: Vec<Vec<usize>>,
     calibrated: Option<Calibrated>,
@@ -70,8 +80,6 @@ struct Calibrated {
 
 impl<'a> Model<'a> {
     pub(crate) fn of(replay: &'a Replay, parts: &'a [Part]) -> Self {
-        let weights = Weights::of(&replay.machine);
-        let walkers = parts[0].kept[0].walkers.len();
         let mut chance = Chance::new(1);
         let count = parts.len() as u64;
         let entries = |setting: &Setting| replay.machine.entries(setting.entry());
@@ -84,8 +92,7 @@ impl<'a> Model<'a> {
                 .map(|setting| entries(setting).into_iter().max().unwrap_or(0))
                 .collect(),
             parts,
-            weights,
-            walkers,
+            weights: Weights::of(&replay.machine),
             resamples: (0..RESAMPLES).map(|_| draw()).collect(),
             calibrated: None,
         }
@@ -101,7 +108,7 @@ impl<'a> Model<'a> {
 
     /// From here on time is by a curve through these runs, which were made on base pages of that setting and on others like it.
     pub(crate) fn calibrate(&mut self, base: Setting, observed: Vec<Observed>) -> Calibration {
-        let place = self.place(&base);
+        let place = self.first(|setting| *setting == base);
         let units: Vec<f64> = self
             .parts
             .iter()
@@ -149,16 +156,14 @@ impl<'a> Model<'a> {
         calibration
     }
 
-    fn place(&self, setting: &Setting) -> usize {
-        self.settings.iter().position(|other| other == setting).unwrap_or(0)
+    /// The place of the first setting that is so.
+    fn first(&self, is_so: impl Fn(&Setting) -> bool) -> usize {
+        self.settings.iter().position(is_so).unwrap_or(0)
     }
 
     pub(crate) fn row(&self, place: usize) -> Row {
         let setting = self.settings[place];
-        let base = |mode: Mode| {
-            let first = self.settings.iter().position(|other| other.mode == mode);
-            first.unwrap_or(0)
-        };
+        let base = |mode: Mode| self.first(|other| other.mode == mode);
         let rate = |level: usize| {
             let misses = |part: &Part| {
                 let counts = &part.kept[place];
@@ -279,6 +284,7 @@ impl<'a> Model<'a> {
         let ends = |change: &dyn Fn(&mut Choice, u8)| {
             vec![with(&|choice| change(choice, 0)), with(&|choice| change(choice, 2))]
         };
+        let walkers = self.parts[0].kept[0].walkers.len();
         let mut all = vec![
             (Unknown::Instruction, ends(&|choice, to| choice.instruction = to)),
             (Unknown::Overlap, ends(&|choice, to| choice.overlap = to)),
@@ -288,7 +294,7 @@ impl<'a> Model<'a> {
             ),
             (
                 Unknown::WalkCaches,
-                (0..self.walkers).map(|to| with(&|choice| choice.walker = to)).collect(),
+                (0..walkers).map(|to| with(&|choice| choice.walker = to)).collect(),
             ),
         ];
         for dimension in 0..MIDDLE.len() {

@@ -29,5 +29,6 @@ pub use guard::{at_end, guarded};
 pub use handles::{Handles, handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch, find};
+pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, find};
+pub use syscall::ThpSwitch;
 pub use watch::{Attention, Seen, Walk, Watch, migrations, walk};

@@ -2,12 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::arch::asm;
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::slice;
+use std::sync::atomic::{AtomicI32, AtomicU64};
 
 use host::copy::Blocked;
 use rustix::io::Errno;
@@ -17,8 +18,6 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::cgroup::Cgroup;
 use crate::ended::{Counts, Cpu, Ended};
-use crate::guard::Slot;
-use crate::spawn::{Image, ThpSwitch};
 
 /// `linux/prctl.h`, not in libc yet: memory that was advised keeps its huge pages (Linux 6.18).
 const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
@@ -141,11 +140,28 @@ extern "C" fn run(life: *mut c_void) -> c_int {
     127
 }
 
+/// Texts, and where they are, with a null at the end.
+pub(crate) struct Texts {
+    _texts: Vec<CString>,
+    /// Each points to a text that lives as long as this, and the last is null.
+    places: Vec<*const c_char>,
+}
+
+impl Texts {
+    pub(crate) fn of(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Self> {
+        let texts: Vec<CString> = texts.map(CString::new).collect::<Result<_, _>>()?;
+        let places = texts.iter().map(|text| text.as_ptr());
+        Ok(Self {
+            places: places.chain([ptr::null()]).collect(),
+            _texts: texts,
+        })
+    }
+}
+
 /// Becomes the program, or gives why not. What is executable, but of no format that the kernel knows, is a script of the shell.
-pub(crate) fn execute(image: &Image) -> io::Error {
-    let (words, variables) = (image.words.places(), image.variables.places());
+pub(crate) fn execute(file: &CStr, words: &Texts, variables: &Texts) -> io::Error {
     // SAFETY: both lists end with null, and all that they point to outlives the call.
-    unsafe { libc::execvpe(image.file.as_ptr(), words.as_ptr(), variables.as_ptr()) };
+    unsafe { libc::execvpe(file.as_ptr(), words.places.as_ptr(), variables.places.as_ptr()) };
     io::Error::last_os_error()
 }
 
@@ -169,6 +185,16 @@ pub(crate) fn unblock_signals() {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }
+}
+
+/// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThpSwitch {
+    #[default]
+    Left,
+    Off,
+    /// Off but for advised memory.
+    ExceptAdvised,
 }
 
 /// The THP switch of this process, which a child has by exec, as long as this lives.
@@ -228,6 +254,14 @@ fn checked(result: c_long) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// A process or group to end, in memory that the guardian shares: as `kill` takes it, a process, or the group of minus that number.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) target: AtomicI32,
+    /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
+    pub(crate) since: AtomicU64,
 }
 
 /// Free slots that this process shares with those that it forks, for as long as any of them lives.

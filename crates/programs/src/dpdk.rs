@@ -47,6 +47,11 @@ pub(crate) fn asked(words: &[String]) -> Option<(&'static str, &str)> {
     by_node.or_else(|| whole(words))
 }
 
+/// The same as a setting of the command at that place.
+pub(crate) fn memory(place: &str, words: &[String]) -> Option<Setting> {
+    asked(words).map(|(name, mib)| Setting::new(place, name, mib))
+}
+
 /// MiB of all nodes together, by the option of a program that is known by its name.
 pub(crate) fn whole(words: &[String]) -> Option<(&'static str, &str)> {
     let of_word = |(at, word): (usize, &String)| Some((at, memory_options(word)?));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Bytes, Cause, Reading, Unread};
 
+use super::locks::Lock;
 use super::tunables::is_tunable;
 use super::{Limit, Setting};
 use crate::size::mysql::Innodb;
@@ -14,6 +15,8 @@ use host::{CpuList, Source, parse};
 pub(super) struct Own {
     /// The setting that switches huge pages on, if it is written anywhere.
     pub(super) setting: Reading<Option<Setting>>,
+    /// A line of its files by which it is to lock its memory.
+    pub(super) lock: Option<Lock>,
     /// The option file that is read first.
     pub(super) option_file: Option<String>,
     /// What decides the pages of MySQL; `None` where its files could not be read.
@@ -26,6 +29,7 @@ impl Default for Own {
     fn default() -> Self {
         Self {
             setting: Reading::Known(None),
+            lock: None,
             option_file: None,
             innodb: None,
             refused: Vec::new(),

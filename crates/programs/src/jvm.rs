@@ -13,7 +13,7 @@ use super::{Area, Program};
 use host::Source;
 use host::parse::shift;
 use words::all_options;
-pub(crate) use words::{READ_BY_JAVA, is_own, options, words_of};
+pub(crate) use words::{READ_BY_JAVA, is_of_launcher, is_own, options, words_of};
 
 pub(crate) const KNOWN: Known = Known {
     libraries: &["libjvm.so", "libj9vm"],
@@ -45,6 +45,10 @@ pub struct Jvm {
     pub unadvised: bool,
     /// `-XX:LargePageSizeInBytes=`, or the size in `-Xlp`.
     pub page_size: Option<Bytes>,
+    /// OpenJ9's `-Xlp:objectheap:...,strict`: it ends where its heap does not get the pages that it asks for.
+    pub strict: bool,
+    /// OpenJ9's `-Xlp:codecache:pagesize=`; without, its code is on huge pages, too.
+    pub code_page: Option<Bytes>,
     /// `-Xmx`, or `-XX:MaxHeapSize=`.
     pub heap_max: Option<Bytes>,
     /// The most that the heap may grow to, as the running JVM itself reports it.
@@ -124,6 +128,7 @@ impl Jvm {
         // OpenJ9 ignores options of HotSpot that it does not know, and has collectors of its own.
         let is_foreign = self.kind == JvmKind::OpenJ9 && (is_of_hotspot(option) || chosen.is_some());
         match option {
+            _ if has_comment(option) => self.refused.push(option.to_owned()),
             _ if is_foreign => {}
             "-XX:-TransparentHugePage" => self.unadvised = true,
             "-XX:+TransparentHugePage" => self.unadvised = false,
@@ -152,17 +157,34 @@ impl Jvm {
             *field(self) = size;
         } else if let Some(directory) = option.strip_prefix("-XX:AllocateHeapAt=") {
             self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
-        } else if let Some(rest) = option
-            .strip_prefix("-Xlp")
-            .filter(|rest| !rest.starts_with(":codecache"))
-        {
-            let size = rest.split([':', ',']).find_map(|part| part.strip_prefix("pagesize="));
-            let size = size.map_or_else(|| size_of(rest), size_of);
-            // `pagesize=4K` switches huge pages off in OpenJ9.
-            self.large_pages = size.is_none_or(|size| size > Bytes::kib(64));
-            self.shm |= self.large_pages;
-            self.page_size = size;
+        } else if let Some(rest) = option.strip_prefix("-Xlp") {
+            self.take_xlp(rest);
         }
+    }
+
+    /// What follows `-Xlp`: a size for all, or options of the heap or of the code.
+    fn take_xlp(&mut self, rest: &str) {
+        let mut parts = rest.split([':', ',']);
+        let size = parts.clone().find_map(|part| part.strip_prefix("pagesize="));
+        let size = size.map_or_else(|| size_of(rest), size_of);
+        if rest.starts_with(":codecache") {
+            self.code_page = size;
+            return;
+        }
+        self.large_pages = size.is_none_or(is_huge);
+        self.shm |= self.large_pages;
+        self.page_size = size;
+        self.strict = parts.any(|part| part == "strict");
+    }
+
+    /// Is the code of an OpenJ9 on base pages?
+    pub fn has_code_on_base(&self) -> bool {
+        self.code_page.is_some_and(|size| !is_huge(size))
+    }
+
+    /// Does it end where its heap gets no pages? ZGC commits its heap from the pool.
+    pub fn is_strict(&self) -> bool {
+        self.strict || self.collector == Some(Collector::Z)
     }
 
     /// What HotSpot makes of its options together, in whatever order they are.
@@ -217,6 +239,11 @@ impl Jvm {
     }
 }
 
+/// `pagesize=4K` switches huge pages off in OpenJ9, and so 64K where these are base pages.
+fn is_huge(size: Bytes) -> bool {
+    size > Bytes::kib(64)
+}
+
 /// HotSpot does not start with less (`Too small maximum heap`).
 const LEAST_HEAP: Bytes = Bytes::mib(2);
 
@@ -224,6 +251,12 @@ const LEAST_HEAP: Bytes = Bytes::mib(2);
 fn name_of(option: &str) -> &str {
     let name = option.get(4..).unwrap_or_default().trim_start_matches(['+', '-']);
     name.split('=').next().unwrap_or(name)
+}
+
+/// Has it a comment in it, where its value is no text that may have one?
+pub(crate) fn has_comment(option: &str) -> bool {
+    let is_text = ["-D", "-XX:On", "--"].iter().any(|start| option.starts_with(start));
+    !is_text && option.contains(" #")
 }
 
 /// Is it an option about huge pages by its name?

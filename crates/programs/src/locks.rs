@@ -40,7 +40,7 @@ const NAMES: [(&str, Locks); 5] = [
     ("USE_MLOCK", Locks::Model),
 ];
 
-/// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MySQL's, etcd's.
+/// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MariaDB's, etcd's.
 const OPTIONS: [(&str, Locks); 8] = [
     ("-k", Locks::All),
     ("--mlock", Locks::Model),
@@ -107,7 +107,8 @@ fn is_of_other(words: &[String], option: &str) -> bool {
     let mut programs = words.iter().filter_map(|word| word.rsplit('/').next());
     match option {
         "-k" => programs.all(|name| name != "memcached"),
-        "--memlock" => programs.all(|name| !matches!(name, "mysqld" | "mariadbd")),
+        // MySQL locks its memory as root alone, whom no limit binds.
+        "--memlock" => programs.all(|name| name != "mariadbd"),
         _ => programs.any(|name| name == "stress-ng"),
     }
 }

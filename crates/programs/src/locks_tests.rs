@@ -28,7 +28,7 @@ fn programs_lock_their_memory_by_options_and_variables() {
         ("memcached -m 1024 --lock-memory", Locks::All),
         ("/usr/bin/memcached -k -m 1024", Locks::All),
         ("/usr/bin/scylla --lock-memory=1 --smp 4", Locks::All),
-        ("mysqld --memlock", Locks::All),
+        ("/usr/sbin/mariadbd --memlock", Locks::All),
         ("java Main -Ebootstrap.memory_lock=true", Locks::Heap),
         (
             "java Main -Ebootstrap.memory_lock=false -Ebootstrap.memory_lock=true",
@@ -50,6 +50,7 @@ fn programs_lock_their_memory_by_options_and_variables() {
         "scylla --lock-memory 0 --smp 4",
         "prlimit --memlock=unlimited redis-server",
         "stress-ng --mlock 2",
+        "mysqld --memlock",
         "server -k",
         "java Main -Ebootstrap.memory_lock=false",
         "java Main -Ebootstrap.memory_lock=true -Ebootstrap.memory_lock=false",

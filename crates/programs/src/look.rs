@@ -206,7 +206,10 @@ impl<'a> Looker<'a> {
                 _ => Reading::absent("the nodes of its pages decide nothing here"),
             },
             memlock: facts::memlock(source, pid),
-            lock: locks::of_program(source, program, is_container),
+            lock: match own.lock {
+                Some(lock) => Reading::Known(Some(lock)),
+                None => locks::of_program(source, program, is_container),
+            },
             unit: service.map(|name| self.unit(name)),
             started: facts::started(source, pid),
             jvm,

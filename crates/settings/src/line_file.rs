@@ -5,13 +5,14 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use host::source::whole_lines;
 use model::{Cause, Unread};
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::WriterError;
-use crate::state_dir::{StateDir, check_owner, private, state};
+use crate::state_dir::{StateDir, check_owner, not_safe, private, state};
 
 /// A plan's files and those that they replace have at most 1 MiB each; a larger file is not one of ours.
 const LARGEST: u64 = 64 << 20;
@@ -42,7 +43,7 @@ impl LineFile {
         let mut file = private().append(true).open(path).map_err(state("open", path))?;
         let bytes = read_bounded(&mut file, path)?;
         let path = path.to_owned();
-        let whole = whole(&bytes);
+        let whole = whole_lines(&bytes);
         if whole < bytes.len() {
             file.set_len(whole as u64)
                 .map_err(state("cut the torn end of", &path))?;
@@ -96,11 +97,7 @@ fn read_bounded(file: &mut File, path: &Path) -> Result<Vec<u8>, WriterError> {
     let meta = file.metadata().map_err(state("look at", path))?;
     check_owner(path, &meta)?;
     if !meta.is_file() || meta.len() > LARGEST {
-        let (path, why) = (
-            path.to_owned(),
-            "it is too large for a journal, or not a file".to_owned(),
-        );
-        return Err(WriterError::Unsafe { path, why });
+        return Err(not_safe(path, "it is too large for a journal, or not a file"));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(state("read", path))?;
@@ -114,7 +111,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
     place: &str,
     mut enter: impl FnMut(usize, T) -> Result<(), String>,
 ) -> Result<(), Unread> {
-    let lines = bytes[..whole(bytes)].split_inclusive(|&byte| byte == b'\n');
+    let lines = bytes[..whole_lines(bytes)].split_inclusive(|&byte| byte == b'\n');
     for (n, line) in lines.enumerate() {
         let record = record(line).map_err(|error| error.to_string());
         let entered = record.and_then(|record| record.map_or(Ok(()), |record| enter(n, record)));
@@ -139,9 +136,4 @@ fn record<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, serde_json::Err
     let mut whole = starts.take(MOST_TRIES).filter(|&at| is_torn(&line[..at]));
     let found = whole.find_map(|at| serde_json::from_slice(&line[at..]).ok());
     found.map(Some).ok_or(error)
-}
-
-/// Bytes up to the end of the last whole line.
-fn whole(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)
 }

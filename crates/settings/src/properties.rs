@@ -1,7 +1,6 @@
 //! Whatever runs, crashes and other people do in whatever order: at the end only what other people did is left.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use model::Bytes;
 use proptest::prelude::*;
@@ -9,6 +8,7 @@ use proptest::prelude::*;
 use crate::fake::{Fault, Machine, Process};
 use crate::lease::PoolLease;
 use crate::pool_setting::{PoolSetting, Which};
+use crate::scene::quick_directory;
 use crate::writer::Writer;
 
 const PAGES: [Bytes; 2] = [Bytes::mib(2), Bytes::gib(1)];
@@ -114,12 +114,9 @@ struct Play {
 impl Play {
     fn new() -> Self {
         let machine = Machine::new(NODES, 10);
-        // Thousands of syncs: in memory where there is such a place.
-        let memory = Some(Path::new("/dev/shm")).filter(|dir| dir.is_dir());
-        let temp = memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
         let mut play = Self {
             machine,
-            temp: temp.expect("tempdir"),
+            temp: quick_directory(),
             runs: Vec::new(),
             next_pid: 1,
             others: settings().into_iter().map(|setting| (setting, 0)).collect(),

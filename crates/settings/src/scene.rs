@@ -1,7 +1,7 @@
 //! What most tests of the writer start from: a made machine, a state directory, and the processes that use them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::Bytes;
 use tempfile::TempDir;
@@ -11,6 +11,22 @@ use crate::writer::Writer;
 
 pub(crate) const M2: Bytes = Bytes::mib(2);
 pub(crate) const G1: Bytes = Bytes::gib(1);
+
+/// A directory for thousands of syncs: in memory where there is such a place.
+pub(crate) fn quick_directory() -> TempDir {
+    let memory = Some(Path::new("/dev/shm")).filter(|dir| dir.is_dir());
+    let temp = memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
+    temp.expect("a directory")
+}
+
+/// The journals in a state directory.
+pub(crate) fn journals(state: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(state) else {
+        return Vec::new();
+    };
+    let paths = entries.map(|entry| entry.expect("entry").path());
+    paths.filter(|path| path.extension().is_some()).collect()
+}
 
 /// A machine and a state directory.
 pub(crate) struct Scene {
@@ -46,11 +62,7 @@ impl Scene {
     }
 
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.state()) else {
-            return Vec::new();
-        };
-        let paths = entries.map(|entry| entry.expect("entry").path());
-        paths.filter(|path| path.extension().is_some()).collect()
+        journals(&self.state())
     }
 
     /// The next run gives back; the sentences it has to say.

@@ -33,7 +33,7 @@ impl StateDir {
             .mode(0o700)
             .create(&self.0)
             .map_err(state("create", &self.0))?;
-        self.check().map(drop)
+        self.check()
     }
 
     /// Is it there, and safe to believe? An ordinary user may look past root's directory: only root can give back what
@@ -109,18 +109,14 @@ impl StateDir {
     pub(crate) fn check(&self) -> Result<(), WriterError> {
         let meta = fs::symlink_metadata(&self.0).map_err(state("look at", &self.0))?;
         if !meta.is_dir() {
-            let (path, why) = (self.0.clone(), "it is not a directory".to_owned());
-            return Err(WriterError::Unsafe { path, why });
+            return Err(not_safe(&self.0, "it is not a directory"));
         }
         check_owner(&self.0, &meta)?;
         // Who may rename a directory above could put another in its place, or hide what is to be undone.
         let own = rustix::process::geteuid().as_raw();
         changed_only_by(&self.0, &[own])
             .map(drop)
-            .map_err(|why| WriterError::Unsafe {
-                path: self.0.clone(),
-                why,
-            })
+            .map_err(|why| not_safe(&self.0, why))
     }
 
     fn owner(&self) -> Option<u32> {
@@ -137,8 +133,7 @@ pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), WriterErro
         None if meta.uid() != own => writers::Other::Owner(meta.uid()).to_string(),
         None => return Ok(()),
     };
-    let path = path.to_owned();
-    Err(WriterError::Unsafe { path, why })
+    Err(not_safe(path, why))
 }
 
 /// How files in the directory are opened: for this user alone, and never through a symbolic link.
@@ -156,6 +151,12 @@ pub(crate) fn private() -> OpenOptions {
 pub(crate) fn state(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WriterError {
     let path = path.to_owned();
     move |source| WriterError::State { doing, path, source }
+}
+
+/// Says what makes the directory, or the journal in it, one that cannot be trusted.
+pub(crate) fn not_safe(path: &Path, why: impl Into<String>) -> WriterError {
+    let (path, why) = (path.to_owned(), why.into());
+    WriterError::Unsafe { path, why }
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use model::Unread;
 use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
 use crate::journal::{Journal, Run, Share};
-use crate::lease::Held;
 use crate::owner::Owner;
 use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
@@ -60,14 +59,6 @@ impl Writer {
         }
         let _lock = self.inner.state.lock()?;
         self.inner.settle_ended()
-    }
-
-    /// Takes shares out of their settings.
-    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, WriterError> {
-        self.undo(held, |own, held| {
-            let outcome = self.inner.take_out(own, held.setting, held.pages, held.base)?;
-            Ok((held.setting.to_string(), outcome))
-        })
     }
 
     /// Undoes what is held, last first. What is done leaves the list, so that a failure can be tried again.

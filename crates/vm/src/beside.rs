@@ -10,9 +10,9 @@ use model::Bytes;
 use model::guest::GuestPage;
 use model::latency::Access;
 
-use crate::guest::{Config, Done, Guest, Job, Kernel};
+use crate::guest::{Done, Guest, Job, Kernel};
 use crate::stats::Stats;
-use crate::{Error, Hypervisor, MOST_BLOCKS, Memory, Ring, payload};
+use crate::{Config, Error, Hypervisor, MOST_BLOCKS, Memory, Ring, payload};
 
 /// Pages in one timed block of a first touch.
 pub const TOUCH_PAGES: u64 = 16;

@@ -21,7 +21,8 @@ mod syscall;
 
 pub use boot::Ring;
 pub use error::Error;
-pub use guest::{Config, Done, Guest, Job, Kernel};
+pub use guest::{Done, Guest, Job, Kernel};
 pub use hypervisor::Hypervisor;
 pub use layout::MOST_BLOCKS;
 pub use memory::Memory;
+pub use plan::Config;

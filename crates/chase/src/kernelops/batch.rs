@@ -3,8 +3,13 @@
 use std::io;
 use std::ops::Range;
 
+use model::PageKind;
+
 use crate::clock::ticks;
 use crate::syscall::usage;
+
+/// A base page.
+pub(super) const BASE: usize = PageKind::Base.x86_size().as_usize();
 
 /// One operation, set up and ready.
 pub trait Timed {
@@ -46,6 +51,17 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// What the kernel counts of this thread; faults of children that were waited for are in it.
+    fn now() -> Self {
+        let (own, children) = (usage(libc::RUSAGE_THREAD), usage(libc::RUSAGE_CHILDREN));
+        Self {
+            faults: (own.ru_minflt + children.ru_minflt).cast_unsigned(),
+            switches: own.ru_nvcsw.cast_unsigned(),
+            preemptions: own.ru_nivcsw.cast_unsigned(),
+            ..Self::default()
+        }
+    }
+
     /// Takes another stretch in.
     pub fn add(&mut self, other: &Self) {
         self.faults += other.faults;
@@ -69,11 +85,11 @@ pub struct Batch {
 
 /// Times `work`, which does that many operations. The kernel counters are read outside of the timed stretch.
 pub(super) fn timed(operations: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<Batch> {
-    let before = usage();
+    let before = Counts::now();
     let start = ticks();
     let done = work();
     let ticks = ticks() - start;
-    let after = usage();
+    let after = Counts::now();
     done?;
     let counts = Counts {
         faults: after.faults - before.faults,

@@ -6,8 +6,7 @@ use std::ops::Range;
 use model::latency::Access;
 use model::{Bytes, PageKind};
 
-use super::BASE;
-use super::batch::{Batch, Timed, timed};
+use super::batch::{BASE, Batch, Timed, timed};
 use crate::arena::{Arena, NotObtained, Want};
 use crate::child::Child;
 

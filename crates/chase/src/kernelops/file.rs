@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use rustix::fs::MemfdFlags;
 use rustix::mm::Advice;
 
-use super::BASE;
-use super::batch::{Batch, Timed, timed};
+use super::batch::{BASE, Batch, Timed, timed};
 use crate::syscall::Mapping;
 
 const PAGES: usize = 4096;

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use rustix::mm::MapFlags;
 
-use super::BASE;
-use super::batch::{Batch, Timed, timed};
+use super::batch::{BASE, Batch, Timed, timed};
 use crate::arena::{Arena, NotObtained, Want};
 use crate::syscall::Mapping;
 

@@ -40,9 +40,6 @@ pub enum NotReady {
     },
 }
 
-/// A base page.
-const BASE: usize = PageKind::Base.x86_size().as_usize();
-
 /// Sets an operation up in this process; the other CPU is that of a second process, or where a migration goes.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub fn compare(
         log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
         let spec = Spec {
             program: words,
-            ..request.spec(log, Method::Flip, Because::Running, Vec::new())
+            ..log.resumed(request.spec(Method::Flip, Because::Running, Vec::new()))
         };
         let spec = pair.spec(pid, spec);
         let done = log.take_done(&spec);

@@ -8,6 +8,7 @@ mod serve;
 pub(super) mod server;
 mod shell;
 mod squeeze;
+mod text;
 pub(super) mod trial;
 
 use std::cell::{Cell, RefCell};
@@ -26,7 +27,7 @@ use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
 pub use self::shell::clean_up;
-pub(crate) use self::shell::{command, ended, hook};
+pub(crate) use self::shell::hook;
 pub(crate) use self::trial::compare;
 use super::around::Lender;
 use super::metric::{Asked, From};

@@ -25,10 +25,6 @@ use super::{Error, Executor};
 use crate::worker::Worker;
 use stats::rounds;
 
-/// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
-/// would say more about a process, but it is processes that differ.
-pub const PER_START: u32 = 4;
-
 /// The variable that names a program's arm.
 const VARIABLE: &str = "HUGEWISE_ARM";
 

@@ -117,7 +117,7 @@ pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
 }
 
 /// The request that does: extensions of PostgreSQL take shared memory of their own.
-pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
+pub(super) fn enough(container: &Container, sized_in: &str, need: u64, page: Bytes) -> String {
     let set = container.postgres.as_ref();
     let set = set.and_then(|server| server.settings.last("shared_preload_libraries"));
     let libraries = set.map(|set| &*set.value).filter(|names| !names.is_empty());
@@ -129,7 +129,7 @@ pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
         "hugepages-{}i: {}Mi in {}{why}",
         page.exact(),
         need.saturating_add(beside).saturating_mul(page.0) >> 20,
-        container.sized_in
+        sized_in
     )
 }
 
@@ -147,7 +147,7 @@ pub(super) fn lacks_size(evidence: &Evidence, page: Bytes) -> bool {
 /// Pages of a size that the node does not have, and those of the largest smaller size that it has.
 pub(super) fn on_no_such(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
     let mut asked = container.hugetlb().into_iter();
-    let (page, quantity) = asked.find(|(page, _)| lacks_size(evidence, *page))?;
+    let (page, _, quantity) = asked.find(|(page, ..)| lacks_size(evidence, *page))?;
     let pools = evidence.snapshot.pools.known()?;
     let other = pools.iter().rfind(|pool| pool.size < page).or(pools.first())?;
     let (size, has) = (page.exact(), other.size.exact());

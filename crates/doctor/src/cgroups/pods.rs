@@ -1,8 +1,8 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
+mod dpdk;
 mod names;
-
-use std::path::Path;
+mod rejected;
 
 use model::Bytes;
 use model::findings::Severity;
@@ -11,25 +11,29 @@ use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
 use super::kubernetes::{enough, idmapped, lacks_size, on_no_such};
-use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
+use crate::demand::{Demand, Room, dpdk_demand, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
+use dpdk::{no_huge_dir, page_of};
 use names::{misnamed, volumes};
+use rejected::{alone, differs, no_multiple, over_whole};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
 
 pub(super) fn no_volume(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     for pod in &evidence.files.pods {
-        let mounts_one =
-            |container: &Container| pod.volumes.iter().any(|volume| container.mounts.contains(&volume.name));
         // Databases and JVMs map their pages without a path.
-        let needs_none = |container: &Container| {
+        let needs_none = |container: &&Container| {
             container.postgres.is_some() || container.mysql.is_some() || container.java.is_some()
         };
-        let without = |container: &&Container| !mounts_one(container) && !needs_none(container);
-        for container in pod.containers.iter().filter(without) {
-            let Some((page, quantity)) = container.hugetlb().into_iter().next() else {
+        let is_served = |container: &&Container| mounts_one(pod, container) || needs_none(container);
+        let without = |holder: &&Container| match holder.is_whole() {
+            true => !pod.containers.iter().any(|own| is_served(&own)),
+            false => !is_served(holder),
+        };
+        for container in pod.holders().filter(without) {
+            let Some((page, _, quantity)) = container.hugetlb().into_iter().next() else {
                 continue;
             };
             let text = format!(
@@ -55,29 +59,39 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
+fn has_mounted(container: &Container, volume: &Volume) -> bool {
+    container.mounts.iter().any(|mount| mount.volume == volume.name)
+}
+
+fn mounts_one(pod: &Pod, container: &Container) -> bool {
+    pod.volumes.iter().any(|volume| has_mounted(container, volume))
+}
+
 /// A volume of huge pages that was meant to be mounted.
 fn unmounted(pod: &Pod) -> Option<&Volume> {
-    let is_mounted = |volume: &Volume| pod.containers.iter().any(|own| own.mounts.contains(&volume.name));
+    let is_mounted = |volume: &Volume| pod.containers.iter().any(|own| has_mounted(own, volume));
     pod.volumes.iter().find(|volume| !is_mounted(volume))
 }
 
 pub(super) fn specification(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     for pod in &evidence.files.pods {
-        for container in &pod.containers {
-            cases.extend(misnamed(pod, container));
-            cases.extend(differs(pod, container));
-            cases.extend(alone(pod, container));
-            cases.extend(no_multiple(pod, container));
+        for holder in pod.holders() {
+            cases.extend(misnamed(pod, holder));
+            cases.extend(differs(pod, holder));
+            cases.extend(alone(pod, holder));
+            cases.extend(no_multiple(pod, holder));
         }
+        cases.extend(over_whole(pod));
         cases.extend(volumes(pod));
         cases.extend(idmapped(evidence, pod));
         for container in &pod.containers {
             cases.extend(asks_unrequested(evidence, pod, container));
             cases.extend(too_few(evidence, pod, container));
+            cases.extend(no_huge_dir(pod, container));
             cases.extend(on_no_node(evidence, pod, container));
-            cases.extend(on_no_such(evidence, pod, container));
         }
+        cases.extend(pod.holders().filter_map(|holder| on_no_such(evidence, pod, holder)));
     }
     if evidence.files.sets_pools() || evidence.has_machine {
         let short = shortages(evidence, FileKind::Pod)?.into_iter();
@@ -112,8 +126,10 @@ fn is_guaranteed(pod: &Pod) -> bool {
 /// Pages that all nodes have together and none has, where the kubelet takes all of a container from one. It aligns pods of the class
 /// Guaranteed.
 fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
-    let policy = evidence.files.aligned.as_ref().filter(|_| is_guaranteed(pod))?;
-    container.hugetlb().into_iter().find_map(|(page, quantity)| {
+    // It passes over pods that have resources of their own.
+    let is_aligned = pod.whole.is_none() && is_guaranteed(pod);
+    let policy = evidence.files.aligned.as_ref().filter(|_| is_aligned)?;
+    container.hugetlb().into_iter().find_map(|(page, _, quantity)| {
         let need = pages_for(Bytes(quantity.amount), page);
         let pool = evidence.snapshot.pool(page)?;
         let nodes: Option<Vec<u64>> = pool.nodes.known()?.iter().map(|node| node.nr.known().copied()).collect();
@@ -141,7 +157,8 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
 
 /// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.
 fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
-    let is_silent = container.hugetlb().is_empty() && container.misnamed().is_none();
+    let mut own = pod.whole.iter().chain([container]);
+    let is_silent = pod.allowed(container).is_empty() && own.all(|own| own.misnamed().is_none());
     let asks = container.asks.as_ref().filter(|_| is_silent)?;
     let is_postgres = container.postgres.is_some();
     let is_off = is_postgres && demand_in(evidence, container).is_none();
@@ -161,8 +178,8 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
                 asks.program
             ),
             None => format!(
-                "{who} and its program asks for them: on a node with a pool {} ends with SIGBUS",
-                asks.program
+                "{who} and its program asks for them: on a node with a pool {} {}",
+                asks.program, asks.outcome()
             ),
         })
         .severity(Severity::Warning),
@@ -187,9 +204,7 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
 /// The directory for Ray's object store, where the container has nothing mounted there.
 fn store_unmounted(container: &Container) -> Option<&str> {
     let directory = container.option("--plasma-directory")?;
-    let mut mounted = container.directories.iter();
-    let holds = |mounted: &String| Path::new(directory).starts_with(mounted);
-    (!mounted.any(holds)).then_some(directory)
+    container.mount_of(directory).is_none().then_some(directory)
 }
 
 /// How it requests the pages that its program asks for, as far as its command or its settings say how many.
@@ -197,7 +212,9 @@ fn request(evidence: &Evidence, container: &Container, page: Bytes) -> String {
     let size = page.exact();
     let of_store = container.option("--object-store-memory");
     let of_server = || Some(demand_in(evidence, container)?.bytes.ok()?.0);
-    let bytes = of_store.and_then(|bytes| bytes.parse::<u64>().ok()).or_else(of_server);
+    let of_dpdk = || Some(dpdk_demand(&container.dpdk()?, page)?.bytes.ok()?.0);
+    let bytes = of_store.and_then(|bytes| bytes.parse::<u64>().ok());
+    let bytes = bytes.or_else(of_server).or_else(of_dpdk);
     let amount = bytes.map_or_else(String::new, |bytes| {
         let whole = pages_for(Bytes(bytes), page).saturating_mul(page.0);
         format!(": {}Mi or more", whole >> 20)
@@ -227,13 +244,16 @@ fn requests_other(container: &Container) -> bool {
 
 /// What the program in a container needs of pages, against what the container requests of them.
 fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
-    let requested = container.hugetlb();
-    let (first, quantity) = requested.first()?;
-    let demand = demand_in(evidence, container)?;
+    let allowed = pod.allowed(container);
+    let demand = match container.dpdk() {
+        Some(set) => dpdk_demand(&set, page_of(pod, container)?),
+        None => demand_in(evidence, container),
+    }?;
     let page = demand.page.unwrap_or(USUAL);
     let need = pages_for(*demand.bytes.as_ref().ok()?, page);
-    let has = requested.iter().find(|(size, _)| *size == page);
-    let pages = has.map_or(0, |(size, quantity)| quantity.amount / size.0.max(1));
+    let has = allowed.iter().find(|(size, ..)| *size == page);
+    let (first, holder, quantity) = has.or(allowed.first())?;
+    let pages = has.map_or(0, |(size, _, quantity)| quantity.amount / size.0.max(1));
     if pages >= need {
         return None;
     }
@@ -250,7 +270,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
     ))
     .seen_line(&demand.seen)
     .seen(&quantity.place, quantity.field(), &quantity.written)
-    .fix(enough(container, need, page));
+    .fix(enough(container, holder.sized_in, need, page));
     let other = demand.asker == FileKind::Java && has.is_none();
     let own = match container.version {
         Some(version @ ..15) => format!(
@@ -291,75 +311,9 @@ fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
     postgres(&server)
 }
 
-fn rejected(pod: &Pod, container: &Container, why: &str) -> Case {
-    Case::sure(format!("the API server rejects {}: {why}", who(pod, container)))
-}
-
 fn same<'a>(quantities: &'a [Quantity], resource: &str) -> Option<&'a Quantity> {
     quantities.iter().find(|quantity| quantity.resource == resource)
 }
 
-/// A limit alone is its request too; a request alone, or another amount, is not allowed.
-fn differs(pod: &Pod, container: &Container) -> Option<Case> {
-    let limit = |asked: &Quantity| same(&container.limits, &asked.resource);
-    let mut asked = container.requests.iter().filter(|quantity| quantity.page().is_some());
-    let wrong = asked.find(|asked| limit(asked).is_none_or(|limit| limit.amount != asked.amount))?;
-    let limit = limit(wrong);
-    let case = rejected(
-        pod,
-        container,
-        "hugetlb pages cannot be overcommitted, so requests and limits must be equal",
-    )
-    .seen(&wrong.place, format!("requests: {}", wrong.resource), &wrong.written)
-    .seen(
-        limit.map_or(&container.place, |limit| &limit.place),
-        format!("limits: {}", wrong.resource),
-        limit.map_or("not set", |limit| &limit.written),
-    );
-    Some(case.fix(format!("set both to the same amount of {}", wrong.resource)))
-}
-
-fn alone(pod: &Pod, container: &Container) -> Option<Case> {
-    let (_, quantity) = container.hugetlb().into_iter().next()?;
-    (!requests_other(container)).then(|| {
-        rejected(
-            pod,
-            container,
-            "a container that requests hugetlb pages must request cpu or memory too",
-        )
-        .seen(&quantity.place, quantity.field(), &quantity.written)
-        .seen(&container.place, "cpu and memory", "not requested")
-        .fix("add a request of cpu and memory")
-    })
-}
-
-fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
-    let odd = |(page, quantity): &(Bytes, &Quantity)| page.0 > 0 && !quantity.amount.is_multiple_of(page.0);
-    let (page, quantity) = container.hugetlb().into_iter().find(odd)?;
-    let small = Bytes::mib(2);
-    let is_of_2m = page > small && quantity.amount > 0 && quantity.amount.is_multiple_of(small.0);
-    Some(
-        rejected(
-            pod,
-            container,
-            &format!(
-                "{} is not a multiple of the page size {}",
-                quantity.written,
-                page.exact()
-            ),
-        )
-        .seen(&quantity.place, quantity.field(), &quantity.written)
-        .fix(format!(
-            "make it a multiple of {}, such as {}i",
-            page.exact(),
-            Bytes(quantity.amount).round_up_to(page).exact()
-        ))
-        .fix_if(
-            is_of_2m,
-            format!(
-                "or request pages of 2Mi, of which it needs {}",
-                quantity.amount / small.0
-            ),
-        ),
-    )
-}
+#[cfg(test)]
+mod tests;

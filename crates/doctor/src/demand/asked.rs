@@ -1,9 +1,11 @@
 //! What files ask for: a demand for each program that is configured to use hugetlb pages.
 
+use std::path::Path;
+
 use host::CpuList;
 use host::processes::taken_of_pool;
 use model::Bytes;
-use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
+use programs::config::given::{Container, FileKind, Guest, HugeMount, Java, Manager, Pod, Server, pages_at};
 use programs::config::{Boot, Instance, Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
@@ -16,7 +18,7 @@ use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
 /// All of them, with the pools that there will be.
-pub(super) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
+pub(crate) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
     let (given, default) = (&evidence.files, room.default);
     let sizes = match evidence.has_machine {
         true => room.sizes(),
@@ -34,13 +36,27 @@ pub(super) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
     let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(guest_demands);
     let pods = given.pods.iter().flat_map(pod_demands);
     let dpdk = given.socket_mem();
-    let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
+    let dpdk = dpdk
+        .iter()
+        .flat_map(|(set, directory)| dpdk_demands(set, directory.as_deref(), evidence));
     let oracle = given
         .oracle
         .iter()
         .filter_map(|own| oracle_demand(evidence, own, default));
     let servers = postgres.chain(mysql).chain(oracle).chain(java);
     servers.chain(guests).chain(pods).chain(dpdk).collect()
+}
+
+/// Do files start programs that take pages, none of which may take them by System V segments? MySQL does before 8.0.27, and a JVM
+/// with options or by its release.
+pub(crate) fn make_no_segments(evidence: &Evidence, room: &Room) -> bool {
+    let may = |demand: &Demand| match demand.asker {
+        FileKind::Oracle | FileKind::Java => true,
+        FileKind::Mysql => matches!(demand.other, Other::InParts { .. }),
+        _ => false,
+    };
+    let all = demands(evidence, room);
+    !all.is_empty() && !all.iter().any(may)
 }
 
 /// Settings of which no two servers of one machine have the same value.
@@ -76,7 +92,10 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
 
 /// A container, for users.
 pub(crate) fn who(pod: &Pod, container: &Container) -> String {
-    format!("{} of the pod {}", container.name, pod.name)
+    match container.is_whole() {
+        true => format!("the pod {}", pod.name),
+        false => format!("{} of the pod {}", container.name, pod.name),
+    }
 }
 
 fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
@@ -90,15 +109,44 @@ fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
     })
 }
 
-/// What a program of DPDK asks of each node. It takes pages of all sizes: where several pools are filled, its share of each is not known.
-fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
-    let room = Room::of(evidence);
-    let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
+/// The MiB of each node, or of all together.
+fn mib_by_node(set: &Setting) -> Option<Vec<u64>> {
     let number = |mib: &str| match mib.trim() {
         "" => Some(0),
         mib => mib.parse::<u64>().ok(),
     };
-    let list: Option<Vec<u64>> = set.value.split(',').map(number).collect();
+    set.value.split(',').map(number).collect()
+}
+
+/// A program of DPDK that takes pages of this size alone.
+pub(crate) fn dpdk_demand(set: &Setting, page: Bytes) -> Option<Demand> {
+    let parts = mib_by_node(set)?
+        .into_iter()
+        .map(|mib| Bytes(mib.saturating_mul(1 << 20)));
+    let bytes = parts.map(|part| part.round_up_to(page)).sum();
+    let who = format!("the DPDK program of {}", set.place);
+    Some(Demand {
+        page: Some(page),
+        strict: true,
+        ..Demand::new(FileKind::Dpdk, who, set.clone(), Ok(bytes))
+    })
+}
+
+/// The page size of a path on hugetlbfs, which scripts mount or the machine has; `None` of a size is the default one.
+fn pages_of(path: &str, evidence: &Evidence) -> Option<Option<Bytes>> {
+    let mut by_scripts = evidence.files.mounts.iter();
+    let by_script = by_scripts.rfind(|mount| Path::new(path).starts_with(&mount.target));
+    let mounts = evidence.snapshot.mounts.known().map(Vec::as_slice);
+    by_script.map(HugeMount::written).or_else(|| pages_at(path, mounts))
+}
+
+/// What a program of DPDK asks of each node. Without a directory it takes pages of all sizes: where several pools are filled, its share of each is
+/// not known.
+fn dpdk_demands(set: &Setting, directory: Option<&str>, evidence: &Evidence) -> Vec<Demand> {
+    let room = Room::of(evidence);
+    let own = directory.and_then(|directory| pages_of(directory, evidence));
+    let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
+    let list = mib_by_node(set);
     // Files alone show no nodes: there the pool as a whole has to do, as for what is not asked by node.
     let is_by_node = evidence.has_machine && set.name.ends_with("socket-mem");
     let asked: Vec<(Option<u32>, Option<u64>)> = match (list, is_by_node) {
@@ -108,12 +156,12 @@ fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
     let demand = |(node, mib): (Option<u32>, Option<u64>)| {
         let bytes = match mib {
             None => Err(format!("{}: {} is no list of MiB by node: {}", set.place, set.name, set.value).into()),
-            Some(mib) if filled.len() < 2 => Ok(Bytes::mib(mib)),
+            Some(mib) if filled.len() < 2 || own.is_some() => Ok(Bytes::mib(mib)),
             Some(_) => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
         };
         let who = format!("the DPDK program of {}", set.place);
         Demand {
-            page: filled.first().copied(),
+            page: own.unwrap_or(filled.first().copied()),
             strict: true,
             nodes: node.map(|node| CpuList::from_iter([node])),
             ..Demand::new(FileKind::Dpdk, who, set.clone(), bytes)
@@ -163,27 +211,29 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
     let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
-    let seen = Setting::new(&java.path, "heap", java.argument("-Xmx").unwrap_or("no -Xmx"));
     Demand {
         page: own,
-        strict: java.jvm.collector == Some(model::Collector::Z),
+        strict: java.jvm.is_strict(),
         nodes: java.nodes.clone(),
         // OpenJ9 takes the default size alone (eclipse-openj9/openj9#1418).
         other: match java.jvm.kind {
             JvmKind::OpenJ9 => Other::None,
             _ => Other::Named(|size| format!("-XX:LargePageSizeInBytes={} (JDK 17 and later)", size.exact())),
         },
-        ..Demand::new(FileKind::Java, format!("the JVM of {}", java.path), seen, bytes)
+        ..Demand::new(FileKind::Java, format!("the JVM of {}", java.path), java.heap(), bytes)
     }
 }
 
 /// The SGA of an instance that takes what is in the pool.
 fn oracle_demand(evidence: &Evidence, own: &Parameters, page: Bytes) -> Option<Demand> {
-    let instance = own.instance().filter(|_| own.takes_pages())?;
+    let instance = own.at_least().filter(|_| own.takes_pages())?;
     let who = format!("the instance of {}", own.path);
     let sga = instance.in_granules();
+    // What is no granule takes one page at least: alert logs show 8193 of 2M for 16G, and 20481 for 40G.
+    let least = Bytes(sga.0.saturating_add(page.0));
+    let spare = |pages: u64| pages.saturating_sub(pages_for(least, page));
     let counted = oracle(sga, 1, page).ok().and_then(|sizing| sizing.whole("pages"));
-    let counted = counted.map_or(0, |pages| pages.saturating_sub(pages_for(sga, page)));
+    let counted = counted.map_or(0, spare);
     let runs = beyond_sga(evidence, page);
     let shown = |(pages, program): &(u64, &Program)| {
         let name = format!("pages of {}", page.exact());
@@ -192,9 +242,9 @@ fn oracle_demand(evidence: &Evidence, own: &Parameters, page: Bytes) -> Option<D
     Some(Demand {
         strict: instance.is_strict,
         marks: own.sid().map(|sid| ("sid", sid)).into_iter().collect(),
-        beyond: runs.map_or(counted, |(pages, _)| beyond(pages, page).max(counted)),
+        beyond: runs.map_or(counted, |(pages, _)| beyond(pages, page).saturating_sub(1).max(counted)),
         shown: runs.as_ref().map(shown),
-        ..Demand::new(FileKind::Oracle, who, instance.setting.clone(), Ok(sga))
+        ..Demand::new(FileKind::Oracle, who, instance.setting.clone(), Ok(least))
     })
 }
 

@@ -26,6 +26,15 @@ impl Room {
         Self::with(evidence, true)
     }
 
+    /// No pool at all.
+    pub(crate) fn none() -> Self {
+        Self {
+            default: Bytes::mib(2),
+            pools: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+        }
+    }
+
     /// The same, with or without surplus pages: the kubelet counts none for pods.
     pub(super) fn with(evidence: &Evidence, surplus: bool) -> Result<Self, Reason> {
         match evidence.has_machine {

@@ -99,6 +99,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     }
     let case = case.wants(page);
     let beside = match jvm.kind {
+        _ if jvm.has_code_on_base() => "",
         JvmKind::OpenJ9 => " and the code cache",
         JvmKind::HotSpot | JvmKind::Zing => ", the code cache and the collector's tables",
     };

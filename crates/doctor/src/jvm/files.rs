@@ -8,6 +8,7 @@ use programs::{Evidence, JvmKind};
 use super::options::{in_vain, invalid_size};
 use super::transparent::under_never;
 use crate::demand::{Room, Shortage, shortages};
+use crate::facts::pages_for;
 use crate::rule::answers::parts;
 use crate::rule::{Answer, Case};
 
@@ -18,28 +19,26 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
     if !all.iter().any(|java| java.jvm.wants_hugetlb()) {
         return Ok(Vec::new());
     }
-    let is_openj9 = |path: &str| {
-        all.iter()
-            .any(|java| java.path == path && java.jvm.kind == JvmKind::OpenJ9)
-    };
     let case = |short: Shortage<'_>| {
-        // ZGC commits its heap from the pool, and gives up where that fails.
-        let outcome = match short.demand.strict {
+        let own = all.iter().find(|java| java.heap() == short.demand.seen);
+        let openj9 = own.map(|java| &java.jvm).filter(|jvm| jvm.kind == JvmKind::OpenJ9);
+        // The heap of OpenJ9 is allocated before its code cache, which may be on base pages.
+        let has_heap = openj9.and_then(|jvm| Some(pages_for(jvm.heap_max?, short.page) <= short.left));
+        let outcome = match short.demand.strict && has_heap != Some(true) {
             true => "does not start",
             false => "will use base pages",
         };
-        let (beside, shown) = match is_openj9(&short.demand.seen.place) {
-            true => (
-                "code cache",
-                "-verbose:sizes shows the page sizes that it asks for, and -verbose:gc those of its heap",
-            ),
-            false => (
-                "code cache and collector tables",
-                "-Xlog:pagesize shows the page sizes it got",
-            ),
+        let what = match openj9 {
+            Some(jvm) if jvm.has_code_on_base() => "its heap",
+            Some(_) => "its heap with code cache",
+            None => "its heap with code cache and collector tables",
+        };
+        let shown = match openj9 {
+            Some(_) => "-verbose:sizes shows the page sizes that it asks for, and -verbose:gc those of its heap",
+            None => "-Xlog:pagesize shows the page sizes it got",
         };
         let text = format!(
-            "{} is configured to use huge pages and {outcome}: its heap with {beside} {}",
+            "{} is configured to use huge pages and {outcome}: {what} {}",
             short.demand.who,
             short.text()
         );
@@ -57,7 +56,7 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
         let known = programs::config::Boot::COMMON.contains(&size);
         (!known).then(|| {
             invalid_size(
-                (&java.path, java.jvm.size_option()),
+                (java.place_of(java.jvm.size_option()), java.jvm.size_option()),
                 size,
                 "Linux on x86-64 and arm64 has no pages of that size, and the JVM takes the default size",
             )
@@ -80,8 +79,12 @@ fn of_zgc(evidence: &Evidence, java: &Java) -> Option<Case> {
         ));
         let case = case.severity(Severity::Error);
         return Some(
-            case.seen(&java.path, "-XX:LargePageSizeInBytes", size.exact())
-                .fix("leave -XX:LargePageSizeInBytes out, and have a pool of 2M pages for the heap: hugewise size jvm"),
+            case.seen(
+                java.place_of("-XX:LargePageSizeInBytes"),
+                "-XX:LargePageSizeInBytes",
+                size.exact(),
+            )
+            .fix("leave -XX:LargePageSizeInBytes out, and have a pool of 2M pages for the heap: hugewise size jvm"),
         );
     }
     let default = Room::of(evidence).ok()?.default;
@@ -93,7 +96,7 @@ fn of_zgc(evidence: &Evidence, java: &Java) -> Option<Case> {
             java.path,
             default.exact()
         ))
-        .seen(&java.path, "-XX:+UseZGC -XX:+UseLargePages", "set")
+        .seen(java.place_of("-XX:+UseZGC"), "-XX:+UseZGC -XX:+UseLargePages", "set")
         .seen("the kernel", "default size of huge pages", default.exact())
         .fix("JDK 18 or later, with a pool of 2M pages for the heap (hugewise size jvm)")
         .fix("or default_hugepagesz=2M on the boot command line: pages of other sizes are still asked for by hugepagesz= and hugepages=")
@@ -113,7 +116,7 @@ fn switched_off(evidence: &Evidence) -> Vec<Case> {
             "the JVM of {} is configured to use THP, and its service gets none, whatever the policy is (MemoryTHP={value})",
             java.path
         ))
-        .seen(&java.path, "-XX:+UseTransparentHugePages", "set")
+        .seen(java.place_of("-XX:+UseTransparentHugePages"), "-XX:+UseTransparentHugePages", "set")
         .seen(place, "MemoryTHP", value)
         .fix("take MemoryTHP= out of the unit, or MemoryTHP=madvise, then: systemctl daemon-reload, and restart it")
     });
@@ -134,7 +137,8 @@ fn by_policy(evidence: &Evidence) -> Answer {
     }
     let cases = transparent.into_iter().map(|java| {
         let is_zgc = java.jvm.collector == Some(model::Collector::Z);
-        under_never(&format!("the JVM of {}", java.path), &java.path, is_zgc, "")
+        let place = java.place_of("-XX:+UseTransparentHugePages");
+        under_never(&format!("the JVM of {}", java.path), place, is_zgc, "")
             .seen(&line.place, "transparent_hugepage", &line.value)
             .fix("transparent_hugepage=madvise")
             .fix_if(

@@ -33,6 +33,7 @@ pub(super) const TOPIC: Topic = Topic {
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
     let counted = match java.kind {
+        JvmKind::OpenJ9 if java.has_code_on_base() => return pages_for(heap, page),
         JvmKind::OpenJ9 => jvm::openj9(heap, page, java.code_cache),
         JvmKind::HotSpot | JvmKind::Zing => jvm::jvm(&jvm::Jvm::known(
             heap,

@@ -7,7 +7,7 @@ use programs::config::{LimitLine, Setting, memlock_for};
 use programs::{Evidence, Limit, Lock, Locks};
 
 use super::guests::{not_raised, unknown_device};
-use crate::demand::Room;
+use super::segments;
 use crate::facts::running;
 use crate::links;
 use crate::rule::{Answer, Case};
@@ -19,15 +19,15 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
-        let set = service.unit.memlock.as_ref();
-        if set.is_some_and(|(limit, _)| *limit >= promised) {
+        let set = service.unit.limit();
+        if set.is_some_and(|(_, (limit, _))| *limit >= promised) {
             return None;
         }
-        let has = set.map_or_else(|| "systemd's default".to_owned(), |(limit, _)| limit.to_string());
+        let has = set.map_or_else(|| "systemd's default".to_owned(), |(_, (limit, _))| limit.to_string());
         let case = unlike_limits_conf(&service.name, &has, promised, line).info_if(line.domain == "*");
         let case = case.seen(&user.place, "User", &user.value);
-        let place = set.map_or(&service.path, |(_, place)| place);
-        let case = case.seen(place, "LimitMEMLOCK", has);
+        let (name, place) = set.map_or(("LimitMEMLOCK", &service.path), |(name, (_, place))| (name, place));
+        let case = case.seen(place, name, has);
         let case = case.unlimited(&format!("systemctl edit {}", service.name));
         let note = "a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB";
         Some(case.fix_if(set.is_some(), note))
@@ -67,15 +67,17 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
         .filter_map(|(service, locked)| in_unit(service, &locked));
     let guests = evidence.files.guests.iter();
     let guests = guests.filter_map(|guest| unknown_device(evidence, guest).or_else(|| not_raised(evidence, guest)));
-    Ok(units.chain(containers(evidence)).chain(guests).collect())
+    let instances = segments::instances(evidence);
+    let others = containers(evidence).into_iter().chain(guests);
+    Ok(units.chain(others).chain(instances).collect())
 }
 
 /// A unit whose limit is below what its program locks. A log that is not locked costs little: there only a limit that is set counts.
 fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     let need = locked.bytes;
-    let set = service.unit.memlock.as_ref();
+    let set = service.unit.limit();
     let (limit, bytes) = match set {
-        Some((Limit::Bytes(bytes), _)) if is_low(*bytes, need) => (Bytes(*bytes).to_string(), *bytes),
+        Some((_, (Limit::Bytes(bytes), _))) if is_low(*bytes, need) => (Bytes(*bytes).to_string(), *bytes),
         None if locked.what != Locks::Log => ("not set".to_owned(), 0),
         _ => return None,
     };
@@ -85,16 +87,17 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     };
     let amount = need.map_or_else(|| "memory".to_owned(), |need| format!("{need} or more"));
     let case = Case::likely(format!(
-        "{} locks {amount}, and its LimitMEMLOCK= is {limit} ({}: {})",
+        "{} locks {amount}, and {}= is {limit} ({}: {})",
         service.name,
+        set.map_or("LimitMEMLOCK", |(name, _)| name),
         what(locked.what),
         unlocked(locked.what)
     ))
     .severity(severity)
     .link(Some(links::UNITS))
     .seen_line(&locked.setting)
-    .with(set, |case, (_, place)| {
-        case.seen(place, "LimitMEMLOCK, in bytes", bytes)
+    .with(set, |case, (name, (_, place))| {
+        case.seen(place, format!("{name}, in bytes"), bytes)
     });
     // No value with a unit: about what is locked, and no multiple of a KiB. QEMU locks more than its guest's memory.
     let meant = bytes.saturating_mul(1024);
@@ -157,6 +160,7 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
         Some((Limit::Unlimited, _)) => return None,
         Some((Limit::Bytes(bytes), _)) => *bytes,
         None if lock.is_none() || run.is_partial || is_unlimited(evidence, OF_CONTAINERS) => return None,
+        None if matches!(evidence.files.default_memlock, Some((Limit::Unlimited, _))) => return None,
         None => 0,
     };
     if run.may_lock || least.is_some_and(|least| !is_low(bytes, Some(least))) {
@@ -227,7 +231,7 @@ const OF_CONTAINERS: &[&str] = &["containerd.service", "crio.service"];
 pub(super) fn is_unlimited(evidence: &Evidence, names: &[&str]) -> bool {
     let mut services = evidence.files.services.iter();
     services.any(|service| {
-        let limit = service.unit.memlock.as_ref().map(|(limit, _)| *limit);
+        let limit = service.unit.limit().map(|(_, (limit, _))| *limit);
         names.contains(&service.name.as_str()) && limit == Some(Limit::Unlimited)
     })
 }
@@ -326,30 +330,4 @@ fn other(environment: &[Setting], words: &[String]) -> Option<Reason> {
         least: Some(Bytes::mib(1)),
         outcome: "`io_uring_queue_init() failed with ENOMEM`; its huge pages need no such limit",
     })
-}
-
-pub(super) fn shm_limits(evidence: &Evidence) -> Answer {
-    let room = Room::of(evidence)?;
-    let pool = Bytes(room.pages(room.default).saturating_mul(room.default.0));
-
-    let mut cases = Vec::new();
-    for (name, unit) in [("kernel.shmmax", 1), ("kernel.shmall", 4096)] {
-        let Some((limit, line)) = evidence.files.sysctl.number(name)? else {
-            continue;
-        };
-        let bytes = Bytes(limit.saturating_mul(unit));
-        if bytes < pool {
-            cases.push(
-                Case::likely(format!(
-                    "System V segments cannot use the pool of {pool}: {name} allows {bytes}"
-                ))
-                .severity(Severity::Warning)
-                .seen(&line.place, name, limit)
-                .fix(format!(
-                    "remove {name}: the kernel's default has been practically unlimited since Linux 3.16"
-                )),
-            );
-        }
-    }
-    Ok(cases)
 }

@@ -45,7 +45,7 @@ pub(super) fn not_raised(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let service = services.find(|service| OF_LIBVIRT.contains(&&*service.name))?;
     let bounds = service.bounds.as_ref().filter(|bounds| !bounds.may_raise)?;
     let (name, memory) = (&service.name, guest.total());
-    let set = service.unit.memlock.as_ref();
+    let set = service.unit.limit().map(|(_, set)| set);
     let need = Limit::Bytes(memory.0.saturating_add(BESIDE.0));
     if set.is_some_and(|(limit, _)| *limit >= need) {
         return None;

@@ -245,8 +245,9 @@ pub(super) fn by_libvirt(case: Case, memory: Option<Bytes>) -> Case {
 }
 
 /// How a user who logs in gets a higher limit: by its own lines, where it has some that are too low.
-fn by_login(evidence: &Evidence, user: &str, case: Case, need: Option<Bytes>) -> Case {
+pub(super) fn by_login(evidence: &Evidence, user: &str, case: Case, need: Option<Bytes>) -> Case {
     let lines = evidence.config.limits.known().into_iter().flatten();
+    let lines = lines.chain(&evidence.files.limits);
     let own = lines.filter(|line| line.item == "memlock" && line.domain == user);
     // pam_limits takes the last line of a user.
     let last: BTreeMap<&str, &LimitLine> = own.map(|line| (line.kind.as_str(), line)).collect();
@@ -335,20 +336,16 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
 pub(super) fn changed_after_start(evidence: &Evidence) -> Answer {
     each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
-        let Some((wanted, place)) = unit.memlock.as_ref().or(unit.default_memlock.as_ref()) else {
+        let Some((name, (wanted, place))) = unit.limit() else {
             return Ok(None);
         };
         let has = *known(&details.memlock)?;
         if has == *wanted {
             return Ok(None);
         }
-        let (whose, name, reload) = match unit.memlock {
-            None => (
-                "systemd's default for services is",
-                "DefaultLimitMEMLOCK",
-                "daemon-reexec",
-            ),
-            Some(_) => ("its unit sets", "LimitMEMLOCK", "daemon-reload"),
+        let (whose, reload) = match unit.memlock {
+            None => ("systemd's default for services is", "daemon-reexec"),
+            Some(_) => ("its unit sets", "daemon-reload"),
         };
         let case = Case::likely(format!(
             "{} runs with a memlock limit of {has}; {whose} {wanted}",

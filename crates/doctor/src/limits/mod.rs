@@ -4,6 +4,7 @@ mod files;
 mod guests;
 mod memlock;
 mod partly;
+mod segments;
 mod shm;
 
 #[cfg(test)]
@@ -24,7 +25,13 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_both(
             "B02",
             memlock::too_low,
-            &[FileKind::Compose, FileKind::Pod, FileKind::Unit, FileKind::Libvirt],
+            &[
+                FileKind::Compose,
+                FileKind::Pod,
+                FileKind::Unit,
+                FileKind::Libvirt,
+                FileKind::Oracle,
+            ],
             files::too_low,
         ),
         Checks::of_both(
@@ -34,7 +41,7 @@ pub(super) const TOPIC: Topic = Topic {
             files::not_for_services,
         ),
         Checks::of_machine("B04", memlock::changed_after_start),
-        Checks::of_both("B05", shm::too_small, &[FileKind::Sysctl], files::shm_limits),
+        Checks::of_both("B05", shm::too_small, &[FileKind::Sysctl], segments::too_small),
         Checks::of_machine("B06", shm::group_invalid),
     ],
 };

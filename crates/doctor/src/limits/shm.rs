@@ -3,13 +3,14 @@
 use host::snapshot::{Feature, Pool};
 use model::Bytes;
 use model::findings::Severity;
-use programs::{Evidence, Kind, Limit, Program};
+use programs::{Area, Evidence, Kind, Limit, Program};
 
+use super::segments::beyond;
 use crate::facts::{
     by_pool, container, default_size, distribution, has, known, largest, persistent, pools, programs, running,
 };
 use crate::pools::is_miscounted;
-use crate::rule::answers::each_that_can;
+use crate::rule::answers::{each_that_can, parts};
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
@@ -152,33 +153,73 @@ pub(super) fn user_name(evidence: &Evidence, program: &Program) -> String {
 }
 
 pub(super) fn too_small(evidence: &Evidence) -> Answer {
+    let of_instances = || {
+        evidence.config.instances.as_ref().map(drop).or_if_absent(())?;
+        Ok(Vec::new())
+    };
+    parts([low_limits(evidence), of_instances()])
+}
+
+fn low_limits(evidence: &Evidence) -> Answer {
     let sysctls = &evidence.snapshot.sysctls;
     let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
-    let all: u64 = sysctls.number("kernel.shmall").into_result()?;
-    let base = known(&evidence.snapshot.kernel.base_page)?.0;
-    // A pool that a count for another size made is to go.
+    let pages: u64 = sysctls.number("kernel.shmall").into_result()?;
+    let base = *known(&evidence.snapshot.kernel.base_page)?;
+    let all = Bytes(pages.saturating_mul(base.0));
+    let pool = pool_to_keep(evidence)?;
+    let is_low = one < pool.0 || all < pool;
+    let (case, need) = match beyond(evidence, pages, base) {
+        Some((case, sga)) => (case, sga.max(pool)),
+        None if is_low => match below_pool(evidence, pool, one, all) {
+            Some(case) => (case, pool),
+            None => return Ok(Vec::new()),
+        },
+        None => return Ok(Vec::new()),
+    };
+    let case = case
+        .seen("/proc/sys/kernel/shmmax", "", one)
+        .seen("/proc/sys/kernel/shmall", "in bytes", all);
+    let needs = [
+        ("kernel.shmmax", Bytes(one), pool, 1),
+        ("kernel.shmall", all, need, base.0),
+    ];
+    let low = needs.into_iter().filter(|(_, has, need, _)| has < need);
+    let low = low.map(|(name, _, need, unit)| (name, need.0.div_ceil(unit.max(1))));
+    Ok(vec![raised(evidence, case, low)])
+}
+
+/// The largest pool. One that a count for another size made is to go.
+fn pool_to_keep(evidence: &Evidence) -> Result<Bytes, Reason> {
     let pages = |pool: &Pool| match is_miscounted(evidence, pool) {
         true => Ok(0),
         false => persistent(pool),
     };
-    let pool_bytes = largest(by_pool(evidence, pages)?).map_or(Bytes(0), |(_, bytes)| bytes);
-    let all = Bytes(all.saturating_mul(base));
-    if pool_bytes.0 == 0 || (one >= pool_bytes.0 && all >= pool_bytes) {
-        return Ok(Vec::new());
-    }
+    Ok(largest(by_pool(evidence, pages)?).map_or(Bytes(0), |(_, bytes)| bytes))
+}
+
+/// Segments that cannot have the pool, where a program may want them.
+fn below_pool(evidence: &Evidence, pool: Bytes, one: u64, all: Bytes) -> Option<Case> {
     let user = running(evidence).find(|program| matches!(shm_user(program), Ok(Some(_))));
+    if user.is_none() && takes_no_segments(evidence) {
+        return None;
+    }
     let who = user.map_or(String::new(), |program| format!(" such as {}'s", program.title()));
     let case = Case::sure(format!(
-        "System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all",
+        "System V segments{who} cannot use the pool of {pool}: the limits are {} for one and {all} for all",
         Bytes(one)
-    ))
-    .when(user.is_none(), |case| case.severity(Severity::Warning))
-    .seen("/proc/sys/kernel/shmmax", "", one)
-    .seen("/proc/sys/kernel/shmall", "in bytes", all);
-    let needs = [("kernel.shmmax", Bytes(one), 1), ("kernel.shmall", all, base)];
-    let low = needs.into_iter().filter(|(_, has, _)| *has < pool_bytes);
-    let low = low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1))));
-    Ok(vec![raised(evidence, case, low)])
+    ));
+    Some(case.when(user.is_none(), |case| case.severity(Severity::Warning)))
+}
+
+/// Do programs take pages of a pool, while none has a segment or is MySQL, which may be of a release that makes some?
+fn takes_no_segments(evidence: &Evidence) -> bool {
+    const WORTH: Bytes = Bytes::mib(1);
+    let is_segment = |area: &Area| area.name.starts_with("/SYSV") && area.size() >= WORTH;
+    let has_none = |program: &Program| program.areas().is_ok_and(|areas| !areas.iter().any(is_segment));
+    let may = |program: &Program| program.is(Kind::Mysql) == Ok(true) && !program.is_mariadb();
+    let takes = |program: &Program| program.hugetlb().is_ok_and(|bytes| bytes.0 > 0);
+    let mut all = running(evidence).filter(|program| program.details.is_some());
+    running(evidence).any(takes) && all.all(|program| has_none(program) && !may(program))
 }
 
 /// With limits that hold the pool: those of the kernel, where they are large, else these numbers.

@@ -283,6 +283,14 @@ fn b04_a_unit_that_says_more_than_the_service_has() {
     let finding = found("B04", database("8388608").on(default("infinity")));
     assert!(finding.fix[0].contains("daemon-reexec"), "{finding:?}");
     clear("B04", database("8388608").on(default("8M")));
+    let finding = found("I01", database("8388608").on(default("unlimited")));
+    assert!(
+        finding
+            .consequence
+            .contains("DefaultLimitMEMLOCK: `unlimited` is not `infinity`"),
+        "{finding:?}"
+    );
+    assert!(finding.fix[0].contains("systemctl daemon-reexec"), "{finding:?}");
 }
 
 #[test]
@@ -293,6 +301,16 @@ fn b05_limits_of_segments_below_the_pool() {
     found("B05", with_pool().line("/proc/sys/kernel/shmall", 1000));
     clear("B05", with_pool());
     clear("B05", small(machine()));
+    // PostgreSQL takes pages by mmap; what has segments, or may by its release, does not.
+    let postgres = |tree| process(61, "postgres").area(hugetlb(8, 2048)).on(tree);
+    clear("B05", postgres(small(with_pool())));
+    found(
+        "B05",
+        process(62, "oninit")
+            .area(shared(64, "/SYSV00000000 (deleted)"))
+            .on(postgres(small(with_pool()))),
+    );
+    found("B05", process(62, "mysqld").on(postgres(small(with_pool()))));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use programs::config::{Boot, Setting, requested};
 
 use super::held::is_held;
 use super::memory::{is_starved, shrunk, starves};
-use super::missing::without_pool;
+use super::missing::{in_other_pages, without_pool};
 use super::usual::MeantFor2m;
 use super::writers::is_cut;
 use crate::demand::is_asked_for;
@@ -34,6 +34,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
     }
     cases.extend(by_file(evidence)?);
     cases.extend(without_pool(evidence, pools)?);
+    cases.extend(beyond_node(evidence));
     if cases.is_empty() {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
@@ -45,6 +46,28 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         }
     }
     Ok(cases)
+}
+
+/// What the allocator of Nitro enclaves cannot get: it takes all of it from the node of the enclave's CPUs, or gives back what it got.
+fn beyond_node(evidence: &Evidence) -> Option<Case> {
+    let set = evidence.config.enclaves.as_ref()?;
+    let asked = Bytes(set.value.parse::<u64>().ok()?.checked_mul(1 << 20)?);
+    let nodes = evidence.snapshot.topology.nodes.known()?.iter();
+    let totals = nodes.map(|node| node.meminfo.known()?.get("MemTotal").known().copied());
+    let most = totals.collect::<Option<Vec<Bytes>>>()?.into_iter().max()?;
+    let case = Case::sure(format!(
+        "nitro-enclaves-allocator takes {asked} from one NUMA node, and no node has more than {most}: it gives back what it got, and no \
+         enclave starts"
+    ))
+    .seen_line(set)
+    .seen("/sys/devices/system/node", "MemTotal of the largest node", most)
+    .fix(format!(
+        "memory_mib well below {} in {}, then: systemctl restart nitro-enclaves-allocator",
+        most.0 >> 20,
+        set.place
+    ))
+    .fix("or an instance whose nodes have more memory");
+    (asked >= most).then_some(case)
 }
 
 /// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.
@@ -77,6 +100,21 @@ fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case
     ))
 }
 
+/// No boot line and no write makes such pages: the kernel finds them in the device tree.
+fn short_of_firmware(case: Case, evidence: &Evidence, pool: &Pool, pages: u64) -> Case {
+    let size = pool.size.exact();
+    let case = case.seen("/proc/cpuinfo", "MMU", "Hash").fix(format!(
+        "in a partition with the hash MMU the kernel takes pages of {size} from the hypervisor's list alone: give the partition's profile \
+         {pages} huge pages on the HMC (its memory settings), shut the partition down and activate that profile"
+    ));
+    in_other_pages(
+        case,
+        evidence.snapshot.pools.known().map_or(&[], Vec::as_slice),
+        pool.size,
+        pages,
+    )
+}
+
 fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) -> Case {
     let (pages, place) = (*pages, &line.place);
     if !fits_alone(evidence, pool.size, pages) {
@@ -93,6 +131,9 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) ->
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     if starves(evidence, pool) {
         return shrunk(case, evidence, pool, &with_all(evidence, pool, place));
+    }
+    if pool.size >= Bytes::gib(16) && evidence.config.is_hash_partition {
+        return short_of_firmware(case, evidence, pool, pages);
     }
     if pool.size >= Bytes::gib(1) && place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);

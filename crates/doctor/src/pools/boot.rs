@@ -2,12 +2,12 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
+use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy, PoolWrite, Setting, Settings};
 use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 
-use super::missing::lines;
+use super::missing::{at_run_time, lines};
 use super::used::ASK;
-use crate::demand::guests;
+use crate::demand::{Room, demands, guests};
 use crate::facts::{count, is_arm, known, lacks_hugetlb, pages_for, pools, programs};
 use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
@@ -49,22 +49,53 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
         .collect())
 }
 
-/// A kernel without hugetlb pages, as in a paravirtualized guest of Xen, drops whatever its boot line asks for.
+/// A kernel without hugetlb pages, as in a paravirtualized guest of Xen or in Android: whatever asks for them gets none.
 fn without_hugetlb(evidence: &Evidence) -> Answer {
-    let line = known(&evidence.snapshot.kernel.command_line)?;
+    let line = known(&evidence.snapshot.kernel.command_line).map_or("", String::as_str);
     let ours = |word: &&str| word.trim_start_matches("default_").starts_with("hugepages");
     let words: Vec<&str> = line.split_whitespace().filter(ours).collect();
-    if words.is_empty() {
-        return Ok(Vec::new());
+    let of_boot = (!words.is_empty()).then(|| Setting::new("/proc/cmdline", "", words.join(" ")));
+    let given = evidence.files.sysctl.iter();
+    let sysctl = evidence.config.sysctl.known().into_iter().flat_map(Settings::iter);
+    let sysctl = sysctl
+        .chain(given)
+        .filter(|line| COUNTS.contains(&&*line.name) && line.value != "0");
+    let mut written = PoolWrite::left(&evidence.files.pool_writes, Bytes::mib(2));
+    written.extend(at_run_time(evidence).cloned());
+    let written = written.into_iter().filter(|line| line.pages > 0);
+    let written = written.map(|line| Setting::new(line.place, "pages of a pool", line.pages.to_string()));
+    let asked = of_boot.into_iter().chain(sysctl.cloned()).chain(written);
+    let lines = asked.map(|line| (format!("`{}` has no effect", in_words(&line)), line));
+    let mut programs = demands(evidence, &Room::none());
+    programs.retain(|demand| demand.strict);
+    let programs = programs
+        .into_iter()
+        .map(|own| (format!("{} does not start without hugetlb pages", own.who), own.seen));
+    let cases: Vec<Case> = lines
+        .chain(programs)
+        .map(|(text, line)| in_vain(&text, &line))
+        .collect();
+    if cases.is_empty() {
+        known(&evidence.snapshot.kernel.command_line)?;
     }
-    let case = Case::sure(format!(
-        "`{}` has no effect: this kernel has no hugetlb pages",
-        words.join(" ")
-    ))
-    .seen("/proc/cmdline", "", words.join(" "))
-    .seen("/proc/meminfo", "Hugepagesize", "no such line")
-    .fix("a kernel with CONFIG_HUGETLBFS; in a guest of Xen: HVM or PVH in place of PV, which has base pages only");
-    Ok(vec![case])
+    Ok(cases)
+}
+
+/// Settings of which each counts pages of the default size.
+const COUNTS: [&str; 2] = ["vm.nr_hugepages", "vm.nr_overcommit_hugepages"];
+
+fn in_words(line: &Setting) -> String {
+    format!("{} = {}", line.name, line.value)
+        .trim_start_matches(" = ")
+        .to_owned()
+}
+
+fn in_vain(text: &str, line: &Setting) -> Case {
+    Case::sure(format!("{text}: this kernel has no hugetlb pages"))
+        .seen_line(line)
+        .seen("/proc/meminfo", "Hugepagesize", "no such line")
+        .fix("a kernel with CONFIG_HUGETLBFS; in a guest of Xen: HVM or PVH in place of PV, which has base pages only")
+        .fix("or take the request out; a program that advises its memory (MADV_HUGEPAGE) gets THP without a pool, where the kernel has THP")
 }
 
 /// The same memory in pages of the next smaller size that there is.
@@ -96,7 +127,10 @@ fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) ->
     );
     match ignored.why {
         IgnoredWhy::Misspelt(meant) => case.fix(format!("spell its name {meant}, and reboot")),
-        IgnoredWhy::NotAPolicy => case.fix("give it one of these values, and reboot"),
+        IgnoredWhy::NotAPolicy(_) => case.fix("give it one of these values, and reboot"),
+        IgnoredWhy::NotThpSizes(_) => {
+            case.fix("write each part as SIZES:POLICY, in quotes where a shell reads it: \"thp_anon=16K,32K:always;64K-512K:madvise\", and reboot")
+        }
         IgnoredWhy::NodesTooOld => case
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
             .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts"),

@@ -10,7 +10,7 @@ use super::boot::of_line;
 use super::scripts;
 use super::size::{named, on_demand, unnamed};
 use super::writers::{disagreement, of_boot, of_files};
-use crate::demand::{Room, Shortage, all_name_sizes, shortages};
+use crate::demand::{Room, Shortage, all_name_sizes, demands, shortages};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -66,7 +66,16 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = on_demand(&format!("{allowed} pages"), "vm.nr_hugepages, or hugepages= at boot");
-    Ok(vec![case.seen(&line.place, &line.name, allowed)])
+    let room = Room::of_files(&evidence.files)?;
+    let must_have = demands(evidence, &room)
+        .into_iter()
+        .find(|own| own.strict && own.page.is_none_or(|page| page == room.default));
+    Ok(vec![
+        case.seen(&line.place, &line.name, allowed)
+            .with(must_have, |case, own| {
+                case.severity(Severity::Warning).seen_line(&own.seen)
+            }),
+    ])
 }
 
 pub(super) fn several_writers(evidence: &Evidence) -> Answer {

@@ -14,16 +14,20 @@ use crate::rule::{Answer, Case, Reason};
 fn held(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
     let total = total(evidence)?;
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
-    let swap = |name: &str| evidence.snapshot.memory.get(name).known().copied();
-    let Some((swap, unused)) = swap("SwapTotal").zip(swap("SwapFree")) else {
+    let Some(swapped) = swapped(evidence) else {
         return Ok(None);
     };
-    let swapped = Bytes(swap.0.saturating_sub(unused.0));
     let pools = by_pool(evidence, persistent)?;
     let all = sum(&pools).0;
     let rest = total.0.saturating_sub(all);
     let is_short = all > rest && left.0 < rest / 10 && swapped.0 >= rest / 4;
     Ok(largest(pools).filter(|_| is_short).map(|(pool, _)| (pool, swapped)))
+}
+
+/// What is in swap.
+pub(super) fn swapped(evidence: &Evidence) -> Option<Bytes> {
+    let swap = |name: &str| evidence.snapshot.memory.get(name).known().copied();
+    Some(Bytes(swap("SwapTotal")?.0.saturating_sub(swap("SwapFree")?.0)))
 }
 
 /// Is it such a pool? More pages, or all of them again, make it worse.

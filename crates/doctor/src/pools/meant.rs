@@ -2,7 +2,7 @@
 
 use host::snapshot::Pool;
 use model::Bytes;
-use programs::config::{LimitLine, Setting};
+use programs::config::{LimitLine, Parameters, Setting};
 use programs::{Area, Evidence, HugetlbLimit, Kind, Limit, Program};
 
 use crate::facts::{bytes, default_size, file_name, running};
@@ -27,10 +27,15 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
 
 /// An instance of Oracle that files of the root describe.
 fn by_instance(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
-    let mut all = evidence.config.instances.known()?.iter();
-    let Setting { place, value, .. } = &all.find(|instance| is_for(memory.0, instance.sga))?.setting;
+    let mut all = evidence
+        .config
+        .instances
+        .known()?
+        .iter()
+        .filter_map(Parameters::instance);
+    let Setting { place, value, .. } = all.find(|instance| is_for(memory.0, instance.sga))?.setting;
     Some((
-        Setting::new(place, "SGA", value),
+        Setting::new(&place, "SGA", value),
         format!("whose parameters are in {place}"),
     ))
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use host::snapshot::{Feature, Pool};
 use model::{Bytes, Cause, Reading};
-use programs::config::{Instance, Setting};
+use programs::config::{Instance, Parameters, Setting};
 use programs::size::oracle;
 use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::{places, request};
-use super::held;
-use super::meant::meant_for;
+use super::held::{self, swapped};
+use super::meant::{meant_for, of_pods};
 use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
 use crate::facts::{
@@ -47,9 +47,14 @@ fn starving(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
     let idle = by_pool(evidence, available)?;
     let unused = sum(&idle);
-    let is_short = percent(left, total) < 5.0 && unused.0 >= left.0.max(total.0 / 50);
+    // A large host leaves its own programs few per cent on purpose. What is in swap comes back as soon as it is used.
+    let spare = left.0.saturating_sub(swapped(evidence).map_or(0, |swapped| swapped.0));
+    let is_short = percent(left, total) < 5.0 && Bytes(spare) < ENOUGH && unused.0 >= left.0.max(total.0 / 50);
     Ok(largest(idle).filter(|_| is_short).map(|(pool, _)| (pool, unused)))
 }
+
+/// Memory on which a host runs whose guests have the rest (ubicloud/ubicloud#5996: 76 MiB are too little, and healthy hosts have over 2 GiB).
+const ENOUGH: Bytes = Bytes::gib(2);
 
 /// Is it the pool that A03 wants smaller? No other rule advises to use or to fill it then.
 pub(crate) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
@@ -63,11 +68,22 @@ pub(crate) fn is_starved(evidence: &Evidence) -> bool {
     pools.any(|pool| starves(evidence, pool))
 }
 
-/// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for.
+/// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for. Guests that come later take
+/// what is free now.
 fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
     let needed = pool.taken().unwrap_or(0).max(pages_asked(evidence, pool.size));
+    let of_guests = enough(evidence, pool).filter(|_| is_for_guests(evidence, pool));
+    let needed = of_guests.map_or(needed, |most| most.max(needed));
     let needed = MeantFor2m::of(evidence, pool).map_or(needed, |meant| meant.pages.max(needed));
     persistent(pool).map_or(needed, |has| needed.min(has))
+}
+
+/// Does a guest run in it, or does a kubelet give its pages to pods?
+fn is_for_guests(evidence: &Evidence, pool: &Pool) -> bool {
+    let is_in_it = |area: &Area| area.hugetlb_page() == Some(pool.size);
+    let mut guests =
+        running(evidence).filter(|program| program.kind.known().copied().flatten().is_some_and(Kind::is_hypervisor));
+    of_pods(evidence, pool).is_some() || guests.any(|guest| guest.areas().is_ok_and(|areas| areas.iter().any(is_in_it)))
 }
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
@@ -85,38 +101,45 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
             ));
     }
     let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
-        let pages = enough(evidence, pool).filter(|_| pages == 0).unwrap_or(pages);
+        let pages = enough(evidence, pool).map_or(pages, |most| most.max(pages));
         let case = case.fill(pool, pages);
         return match MeantFor2m::of(evidence, pool) {
             Some(meant) => meant.lowered(case, evidence, pool, ("and lower", places, pages)),
             None => lower(case, pages),
         };
     };
-    let instances = evidence.config.instances.known().into_iter().flatten();
-    let asked = instances.max_by_key(|instance| instance.sga);
+    let instances = instances(evidence);
     let asks = |instance: &Instance| oracle(instance.in_granules(), 1, pool.size).ok()?.whole("pages");
-    let Some((instance, needs)) = asked.and_then(|instance| Some((instance, asks(instance)?))) else {
+    // Each has pages of its own, and the largest can give most.
+    let needs: Option<u64> = instances.iter().map(asks).sum();
+    let Some((instance, needs)) = instances.iter().max_by_key(|instance| instance.sga).zip(needs) else {
         let program = format!(
             "and give its program no more than {}, half of the memory",
             bytes(pool, most)
         );
         return lower(case.fill(pool, most), most).fix(program);
     };
-    let Setting { place, name, value } = &instance.setting;
-    let case = case.seen(place, name, value);
+    let case = instances.iter().fold(case, |case, own| case.seen_line(&own.setting));
     if needs <= most {
         return lower(case.fill(pool, needs), needs);
     }
-    // Those that an instance takes beyond its SGA.
+    // Those that it takes beyond its SGA, and those of the others.
     let beyond = needs.saturating_sub(pages_for(instance.in_granules(), pool.size));
     let sga = Instance::within(bytes(pool, most.saturating_sub(beyond))).0 >> 20;
     let strict = match instance.is_strict {
         true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
         false => "",
     };
+    let Setting { place, name, .. } = &instance.setting;
     lower(case.fill(pool, most), most)
-        .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
+        .fix_if(sga > 0, format!("and {name} = {sga}M or less in {place}{strict}"))
         .fix("or a larger machine, for which both numbers stay as they are")
+}
+
+/// Instances of Oracle that files of the root describe, with the whole of their SGA.
+fn instances(evidence: &Evidence) -> Vec<Instance> {
+    let all = evidence.config.instances.known().into_iter().flatten();
+    all.filter_map(Parameters::instance).collect()
 }
 
 /// With the request of so many pages, and how the defaults of GRUB come to the kernel.
@@ -130,18 +153,20 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, places: &str, pages: u6
         )
 }
 
-/// Of a pool that was filled as it is asked for: the most pages that leave a twentieth of the memory, where those are most of it. A request
-/// that the machine cannot meet is no measure.
+/// Of a pool that was filled as it is asked for: the most pages that leave a twentieth of the memory, and room for what is in swap, where those
+/// are most of it. A request that the machine cannot meet is no measure.
 fn enough(evidence: &Evidence, pool: &Pool) -> Option<u64> {
-    let (has, (asked, _)) = (persistent(pool).ok()?, request(evidence, pool).ok()??);
+    let (has, request) = (persistent(pool).ok()?, request(evidence, pool).ok()?);
+    let is_met = request.is_none_or(|(asked, _)| has >= asked);
     let left = evidence.snapshot.memory.get("MemAvailable");
-    let reserve = total(evidence).ok()?.0 / 20;
+    let swapped = swapped(evidence).unwrap_or_default();
+    let reserve = (total(evidence).ok()?.0 / 20).saturating_add(swapped.0);
     let bytes = bytes(pool, has)
         .0
         .saturating_add(left.known()?.0)
         .saturating_sub(reserve);
     let pages = bytes / pool.size.0.max(1);
-    (has >= asked && pages < has && pages >= has / 4 * 3).then_some(pages)
+    (is_met && pages < has && pages >= has / 4 * 3).then_some(pages)
 }
 
 /// Half of the memory in pages of a pool that is larger and is for a program, as a file says: without any page that program would not
@@ -149,10 +174,7 @@ fn enough(evidence: &Evidence, pool: &Pool) -> Option<u64> {
 fn half(evidence: &Evidence, pool: &Pool) -> Option<u64> {
     let has = persistent(pool).ok()?;
     let pages = total(evidence).ok()?.0 / 2 / pool.size.0.max(1);
-    let is_meant = || {
-        let instances = evidence.config.instances.known();
-        instances.is_some_and(|all| !all.is_empty()) || !meant_for(evidence, pool, bytes(pool, has)).is_empty()
-    };
+    let is_meant = || !instances(evidence).is_empty() || !meant_for(evidence, pool, bytes(pool, has)).is_empty();
     (pages > 0 && pages < has && is_meant()).then_some(pages)
 }
 

@@ -152,7 +152,7 @@ fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
 }
 
 /// The same memory in pages that there are: the next smaller size, or else the smallest.
-fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
+pub(super) fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
     let smaller = pools.iter().map(|pool| pool.size).filter(|own| *own < size).max();
     let other = smaller.or_else(|| pools.iter().map(|pool| pool.size).min());
     case.with(other, |case, page| {

@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
 use model::Bytes;
+use model::findings::Severity;
+use programs::config::{Boot, PoolWrite, requested};
 use programs::{Area, Evidence, Program};
 
-use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, default_size, in_postgres, known, oldest_of, persistent, pool_file, pools};
+use super::asked::request;
+use super::path::is_mounted;
+use crate::demand::{is_asked_for, pages_asked};
+use crate::facts::{available, bytes, default_page, default_size, in_postgres, known, oldest_of, pool_file, pools};
 use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::answers::each;
-use crate::rule::{Answer, Case};
+use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     if evidence.snapshot.pools.is_absent() {
@@ -27,8 +31,9 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     }
     each(pools.iter().filter(|pool| pool.size != default), |other| {
         let free = available(other)?;
-        // A program of a file that was given names that size.
-        if is_asked_for(evidence, other.size).unwrap_or(false) {
+        // A program of a file that was given names that size, and those that reach pages by a mount do.
+        let mounts = evidence.snapshot.mounts.known().map_or(&[][..], Vec::as_slice);
+        if is_asked_for(evidence, other.size).unwrap_or(false) || is_mounted(mounts, default, other.size) {
             return Ok(None);
         }
         if free == 0 || free < *known(&other.nr)? {
@@ -144,12 +149,22 @@ pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
     })
 }
 
+/// The most pages that files of the machine, or files that were given, ask for: with fewer their programs are short.
+fn asked(evidence: &Evidence, pool: &Pool) -> Result<u64, Reason> {
+    let own = request(evidence, pool)?.map_or(0, |(pages, _)| pages);
+    let default = default_page(evidence);
+    let given = PoolWrite::left(&evidence.files.pool_writes, default);
+    let given = requested(&given, pool.size, Some(default)).map_or(0, |line| line.pages);
+    Ok(own.max(given).max(pages_asked(evidence, pool.size)))
+}
+
 pub(super) fn surplus(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let (surplus, allowed) = (*known(&pool.surplus)?, *known(&pool.overcommit)?);
         if surplus == 0 || surplus <= allowed {
             return Ok(None);
         }
+        let asked = asked(evidence, pool)?;
         let case = Case::sure(format!(
             "{} in pages of {} is lost when the program that uses it restarts: these are surplus pages, and only {allowed} are allowed now",
             bytes(pool, surplus - allowed),
@@ -157,41 +172,47 @@ pub(super) fn surplus(evidence: &Evidence) -> Answer {
         ))
         .seen(pool_file(pool, "surplus_hugepages"), "", surplus)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
-        .fill(pool, *known(&pool.nr)?)
+        .fill(pool, asked.max(*known(&pool.nr)?))
         .otherwise("free memory first: it has no room for a pool of all these pages, and the surplus goes when it is unmapped");
         Ok(Some(case))
     })
 }
 
-/// Does a file allow pages on demand, on purpose?
-fn is_by_file(evidence: &Evidence, pool: &Pool) -> bool {
-    let files = evidence.config.sysctl.known();
-    let set = files.and_then(|files| files.number("vm.nr_overcommit_hugepages").ok().flatten());
-    set.is_some() && default_size(evidence).ok() == Some(pool.size)
-}
-
 pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
+    let failed = evidence
+        .snapshot
+        .memory
+        .count("htlb_buddy_alloc_fail")
+        .or_if_absent(0)?;
     each(pools(evidence)?, |pool| {
         let allowed = *known(&pool.overcommit)?;
-        let is_by_file = is_by_file(evidence, pool);
-        // A file that sets it says what it is for.
-        if persistent(pool)? > 0 || allowed == 0 || (is_by_file && *known(&pool.nr)? > 0) {
+        // Surplus pages show that requests succeed.
+        if *known(&pool.nr)? > 0 || allowed == 0 || is_from_cma(evidence, pool, allowed) {
             return Ok(None);
         }
         let (file, size) = (pool_file(pool, "nr_hugepages"), pool.size.exact());
         let case = on_demand(&format!("{allowed} pages of {size}"), &file)
-            .info_if(is_by_file)
             .seen(file, "", &pool.nr)
             .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed);
-        Ok(Some(case))
+        Ok(Some(case.when(failed > 0, |case| {
+            case.severity(Severity::Warning)
+                .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
+        })))
     })
 }
 
-/// A pool that has pages on demand alone.
+/// Is so much set aside for pages of 1 GiB (alloc_gigantic_folio())?
+fn is_from_cma(evidence: &Evidence, pool: &Pool, pages: u64) -> bool {
+    let cma = evidence.config.boot.known().map(Boot::cma_bytes).unwrap_or_default();
+    pool.size >= Bytes::gib(1) && cma >= bytes(pool, pages)
+}
+
+/// A pool that has pages on demand alone: by its owner's choice, since no kernel allows them by itself.
 pub(super) fn on_demand(pages: &str, to_have: &str) -> Case {
     Case::likely(format!(
         "the pool has no persistent pages: up to {pages} depend on contiguous memory at the time of the request"
     ))
+    .severity(Severity::Info)
     .fix(format!(
         "if a program must have its pages at start, make them persistent: {to_have}"
     ))

@@ -41,6 +41,26 @@ fn a01_a_pool_that_is_shorter_than_asked() {
     );
 }
 
+/// aws/aws-nitro-enclaves-cli#313: 128 GiB of an instance that has twice as much, on two nodes.
+#[test]
+fn a01_an_enclave_larger_than_a_node() {
+    let asked = |mib: u64| {
+        let nodes = [0, 1].map(|node| {
+            let path = format!("/sys/devices/system/node/node{node}/meminfo");
+            (path, format!("Node {node} MemTotal: 131000000 kB\n"))
+        });
+        let file = format!("---\nmemory_mib: {mib}\ncpu_count: 16\n");
+        let tree = machine().line("/sys/devices/system/node/online", "0-1");
+        let tree = nodes
+            .into_iter()
+            .fold(tree, |tree, (path, text)| tree.file(&path, text));
+        tree.file("/etc/nitro_enclaves/allocator.yaml", file)
+    };
+    let finding = found("A01", asked(131_072));
+    assert!(finding.consequence.contains("128G from one NUMA node"), "{finding:?}");
+    clear("A01", asked(122_880));
+}
+
 #[test]
 fn a02_a_pool_that_nobody_uses() {
     let finding = found("A02", pool(machine(), "2048kB", 512, 512, 0));
@@ -83,7 +103,27 @@ fn a03_a_pool_that_starves_the_rest() {
     found("A03", starved(pool(machine(), "2048kB", 4096, 4000, 0)));
     clear("A03", starved(pool(machine(), "2048kB", 4096, 10, 0)));
     clear("A03", pool(machine(), "2048kB", 4096, 4000, 0));
+    // A twentieth of a large host is more than its programs need, unless they are in swap.
+    let large = |swap_free: u64| {
+        let text = format!(
+            "MemTotal: 268435456 kB\nMemFree: 4194304 kB\nMemAvailable: 8388608 kB\nSwapTotal: 8388608 kB\nSwapFree: {swap_free} kB\nHugepagesize: 2048 kB\n"
+        );
+        pool(machine(), "1048576kB", 240, 240, 0).file("/proc/meminfo", text)
+    };
+    clear("A03", large(8 << 20));
+    found("A03", large(1 << 20));
     not_judged("A03", machine().without("/proc/meminfo"), "meminfo");
+}
+
+/// Guests that come later take the pages that are free now.
+#[test]
+fn a_pool_of_guests_keeps_all_but_what_the_host_lacks() {
+    let tree = meminfo(pool(machine(), "2048kB", 7000, 6000, 0), &[("MemAvailable", 200 << 10)]);
+    let guest = process(70, "qemu-system-x86").area(hugetlb(2000, 2048));
+    assert!(found("A03", tree.clone()).fix[0].starts_with("echo 1000 >"));
+    let fix = found("A03", guest.on(tree)).fix;
+    // 7000 and 100 that are left, less a twentieth of 16G.
+    assert!(fix[0].starts_with("echo 6690 >"), "{fix:?}");
 }
 
 /// One program gives way where it has nearly all of the pool; several do not, each for all.
@@ -108,9 +148,20 @@ fn a_pool_that_several_hold_gets_no_number() {
 /// An instance that cannot be read may need all of the pool.
 #[test]
 fn a_pool_is_lowered_to_no_number_where_instances_are_not_read() {
-    let tree = meminfo(pool(machine(), "2048kB", 4096, 4096, 0), &[("MemAvailable", 200 << 10)]);
+    let tree = meminfo(pool(machine(), "2048kB", 5000, 5000, 0), &[("MemAvailable", 200 << 10)]);
     let tree = tree.file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 9000\n");
     assert!(found("A03", tree.clone()).fix[0].starts_with("echo 0 >"));
+    // Each instance takes pages of its own.
+    let dbs = |sid: &str| format!("/u01/app/oracle/product/19/home/dbs/init{sid}.ora");
+    let both = tree
+        .clone()
+        .file(&dbs("A"), "sga_target=1G\n")
+        .file(&dbs("B"), "sga_target=512M\n");
+    let fix = found("A03", both).fix.join("\n");
+    assert!(
+        fix.contains("lower the request in /etc/sysctl.d/50-db.conf:1 to 776"),
+        "{fix}"
+    );
     let fix = found("A03", tree.denied("/u01/app/oracle/product")).fix.join("\n");
     assert!(
         fix.starts_with("read what Oracle's instances have") && !fix.contains("echo "),
@@ -223,6 +274,11 @@ fn a07_surplus_above_what_is_allowed() {
         pool_line(tree, "2048kB", "nr_overcommit_hugepages", allowed)
     };
     found("A07", surplus(0));
+    let asked = surplus(0).file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 64\n");
+    assert!(
+        found("A07", asked).fix[0].starts_with("echo 64 >"),
+        "as many as are asked for"
+    );
     clear("A07", surplus(20));
 }
 
@@ -236,8 +292,12 @@ fn a08_a_pool_that_only_grows_on_demand() {
             64,
         )
     };
-    found("A08", demand(0));
+    assert_eq!(found("A08", demand(0)).severity, Severity::Info);
+    let failed = vmstat(demand(0), &[("htlb_buddy_alloc_fail", 3)]);
+    assert_eq!(found("A08", failed).severity, Severity::Warning);
     clear("A08", demand(1));
+    let in_use = pool_line(demand(1), "2048kB", "surplus_hugepages", 1);
+    clear("A08", in_use);
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Cause, Unread};
-use programs::config::given::{FileKind, HugeMount};
-use programs::config::{BootForm, BootLine, Distribution, Setting, Settings};
+use programs::config::given::FileKind;
+use programs::config::{BootForm, BootLine, Distribution, Setting, Settings, is_packaged};
 use programs::{Evidence, Program};
 
 use super::demand::Room;
-use super::facts::{default_size, distribution, each_looked_into, known, pages_for, running, thp, unit};
+use super::facts::{default_size, distribution, each_looked_into, file_name, known, pages_for, running, thp, unit};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
@@ -17,10 +17,12 @@ use super::rule::{Answer, Case, Checks, Reason};
 use super::topics::Topic;
 
 mod keys;
+mod mounts;
 #[cfg(test)]
 mod tests;
 mod unheard;
 
+use mounts::{by_scripts, stacked};
 use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
@@ -33,7 +35,6 @@ pub(super) const TOPIC: Topic = Topic {
 
 fn refused(evidence: &Evidence) -> Answer {
     let config = &evidence.config;
-    let sysctl = known(&config.sysctl)?;
     let nothing = |read: Result<(), Unread>| Ok(read.map(|()| Vec::new())?);
     parts([
         lines(evidence),
@@ -41,7 +42,8 @@ fn refused(evidence: &Evidence) -> Answer {
         nothing(config.thp_policy.as_ref().map(drop).or_if_absent(())),
         nothing(config.pool_lines.as_ref().map(drop).or_if_absent(())),
         nothing(config.starter.clone().into_result()),
-        by_kernel(evidence, sysctl, default_size(evidence)),
+        known(&config.sysctl).and_then(|sysctl| by_kernel(evidence, sysctl, default_size(evidence))),
+        Ok(stacked(evidence)),
     ])
 }
 
@@ -82,7 +84,11 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
         && kernel.has(Feature::NoTreatAsMovable) != Some(false)
     {
         let why = "Linux 4.16 and later have no such setting, and sysctl and tuned report an error";
-        cases.push(refused(line, why, "remove the line"));
+        let fix = match is_packaged(&line.place) && file_name(&line.place) == "tuned.conf" {
+            true => "copy the directory of the profile to /etc/tuned, and remove the line there",
+            false => "remove the line",
+        };
+        cases.push(refused(line, why, fix));
     }
     let surplus = sysctl
         .last("vm.nr_overcommit_hugepages")
@@ -208,13 +214,18 @@ fn vpp_socket_mem(evidence: &Evidence) -> Option<Case> {
 
 fn case(evidence: &Evidence, why: &Unread) -> Case {
     let place = &why.place;
-    let again =
-        apply_again(evidence, place).map_or_else(|| "apply it again".to_owned(), |command| format!("then: {command}"));
+    let is_of_jvm = why.why.starts_with("the JVM does not start");
+    let again = match apply_again(evidence, place) {
+        Some(command) => format!("then: {command}"),
+        None if is_of_jvm => "start the JVM anew".to_owned(),
+        None => "apply it again".to_owned(),
+    };
     let correct = match is_outside(evidence, place) {
         true => format!("write [Service] above {place}"),
         false => format!("correct {place}"),
     };
-    let case = seen(evidence, why).with(links::of_file(place), |case, link| case.link(Some(link)));
+    let link = is_of_jvm.then_some(links::JAVA).or_else(|| links::of_file(place));
+    let case = seen(evidence, why).with(link, |case, link| case.link(Some(link)));
     case.fix(format!("{correct}, and {again}"))
 }
 
@@ -279,43 +290,4 @@ fn switches(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         "read what it does in that kernel's transhuge.rst, and its value: cat {}/{first}",
         thp.directory
     ))))
-}
-
-const MOUNT: &str = "https://man7.org/linux/man-pages/man8/mount.8.html";
-
-/// Options that no mount has, and mounts that hide others. An option that names the default size is not missed.
-fn by_scripts(mounts: &[HugeMount], default: Bytes) -> Vec<Case> {
-    let strays = mounts.iter().filter(|own| own.written() != Some(default));
-    let strays = strays.filter_map(|own| stray(own, default));
-    strays.chain(mounts.iter().filter_map(hiding)).collect()
-}
-
-fn stray(own: &HugeMount, default: Bytes) -> Option<Case> {
-    let (stray, target) = (own.stray()?, &own.target);
-    let lost = match own.written() {
-        Some(_) => format!(
-            "the hugetlbfs at {target} has pages of the default size ({})",
-            default.exact()
-        ),
-        None => "the option has no effect".to_owned(),
-    };
-    Some(
-        Case::sure(format!(
-            "`mount` takes {stray} as the name of the device, as -o is missing: {lost}"
-        ))
-        .link(Some(MOUNT))
-        .seen(&own.place, "device", stray)
-        .fix(format!("mount -t hugetlbfs -o {stray} nodev {target}")),
-    )
-}
-
-fn hiding(own: &HugeMount) -> Option<Case> {
-    let (over, target) = (own.over.as_ref()?, &own.target);
-    Some(
-        Case::sure(format!("the hugetlbfs of {over} is hidden by that of {}, which has the same directory", own.place))
-            .link(Some(MOUNT))
-            .seen(over, "mounted at", target)
-            .seen(&own.place, "mounted at", target)
-            .fix("mount each page size at a directory of its own: -o pagesize=2M at /mnt/huge, -o pagesize=1G at /mnt/huge-1G"),
-    )
 }

@@ -84,6 +84,9 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
 /// Programs that switch THP off for themselves: Ceph's daemons (their option `thp`, ceph/ceph#31582), 389 Directory Server with THP_DISABLE=1.
 const SWITCH_IT_OFF: &str = "ceph-osd ceph-mon ceph-mgr ceph-mds radosgw rbd-mirror ns-slapd";
 
+/// It switches THP off for itself since 2.6, so that its forks share more of their memory (its eval.c).
+const RUBY: &str = "ruby";
+
 /// Its allocator switched THP off by prctl from April 2024 to August 2026 (oven-sh/bun#36990).
 const BUN: &str = "bun";
 
@@ -95,8 +98,12 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
             || SWITCH_IT_OFF.split(' ').any(|name| name == program.pages.name)
             || unit(program).is_some_and(|unit| unit.thp.is_some())
     };
-    // It keeps THP from its own memory on purpose, and not from that of others.
-    let is_meant = |program: &Program| program.pid() == root.pid() && program.pages.name == BUN;
+    // They keep THP from their own memory on purpose, and not from that of others.
+    let is_ruby = members.iter().any(|program| program.pages.name == RUBY);
+    let is_meant = |program: &Program| match program.pid() == root.pid() {
+        true => root.pages.name == BUN || is_ruby,
+        false => program.pages.name == RUBY,
+    };
     let members: Vec<&Program> = members.iter().copied().filter(|program| !is_meant(program)).collect();
     let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();
     let bytes: Bytes = members.iter().map(resident).sum();
@@ -109,7 +116,7 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
         "THP is switched off for {many} with {bytes}, whatever the machine's policy; the largest is {}",
         largest.title()
     );
-    let case = if members.iter().any(|program| program.pid() != root.pid()) {
+    let case = if members.iter().any(|program| !is_of_one(root, program)) {
         Case::sure(format!(
             "{what}; inherited from {}, in which it was switched off",
             root.title()
@@ -124,6 +131,11 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     Some(without_switch(root, largest, case))
 }
 
+/// Is it the root itself, or a fork that goes on with its program?
+fn is_of_one(root: &Program, program: &Program) -> bool {
+    program.pages.name == root.pages.name && program.arguments.known() == root.arguments.known()
+}
+
 /// How the largest process of a tree comes to be without the switch that its root has.
 fn without_switch(root: &Program, largest: &Program, case: Case) -> Case {
     let (own, name) = (&root.pages.name, &largest.pages.name);
@@ -131,13 +143,16 @@ fn without_switch(root: &Program, largest: &Program, case: Case) -> Case {
         (1, _) => {
             return case.fix("process 1 has it from what started it: in a container its runtime, else the initrd");
         }
-        _ if root.pid() == largest.pid() => {
+        _ if is_of_one(root, largest) => {
             return case.fix(format!(
                 "look for prctl(PR_SET_THP_DISABLE) in {own}, in its options, and in what starts it"
             ));
         }
         (_, BUN) => case.fix(
             "bun switches it off for itself, and what it starts inherits that: MIMALLOC_ALLOW_THP=1 in bun's environment, or a bun with oven-sh/bun#36990 (August 2026)",
+        ),
+        (_, RUBY) => case.fix(
+            "ruby switches it off for itself, and what it starts inherits that: the program that ruby starts can clear it by prctl(PR_SET_THP_DISABLE, 0)",
         ),
         _ => case.fix(format!(
             "look for prctl(PR_SET_THP_DISABLE) in {own} and in what starts it: {own} can clear the switch before it starts others"

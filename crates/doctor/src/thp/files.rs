@@ -8,11 +8,13 @@ use programs::{Evidence, in_list};
 use super::advice::by_advice_alone;
 use super::drift::conflicting;
 use super::glibc::without_room;
+use super::in_vain::has_thp;
 use super::options;
+use super::refusing::meant;
 use super::sizes::dropped_in_files;
 use super::told::{Told, alone, told, told_dotnet};
 use crate::demand::Room;
-use crate::facts::distribution;
+use crate::facts::{any_size, distribution};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -20,6 +22,49 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
     let mut cases = conflicting(&evidence.files.policies);
     cases.extend(dropped_in_files(evidence));
     Ok(cases)
+}
+
+/// Allocators that advise their memory, under a policy that no advice changes.
+pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
+    let mut asking = evidence
+        .files
+        .environment()
+        .filter(|line| asks_for_thp(line))
+        .peekable();
+    if asking.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    let (place, policy) = meant(evidence)?;
+    let has_sizes = match evidence.has_machine {
+        true => any_size(evidence)?,
+        false => evidence.files.boot.iter().any(|line| !line.boot.thp_sizes.is_empty()),
+    };
+    if policy != "never" || has_sizes {
+        return Ok(Vec::new());
+    }
+    let cases = asking.map(|line| {
+        let case =
+            Case::likely("malloc requests THP and will use base pages: the THP policy is `never`").seen_line(line);
+        let case = case.seen(&place, "THP policy", &policy);
+        let case = match evidence.has_machine {
+            true => case.madvise(),
+            false => case.fix(format!("`madvise` in place of `never` in {place}")),
+        };
+        case.fix(format!("or leave that out of {}", line.name)).fix_if(
+            line.name == "MALLOC_CONF",
+            "a jemalloc that is built with a prefix does not read it (that of Redis's own source: JE_MALLOC_CONF)",
+        )
+    });
+    Ok(cases.collect())
+}
+
+/// Does a variable have glibc's malloc or jemalloc advise all of its memory?
+fn asks_for_thp(line: &Setting) -> bool {
+    match &*line.name {
+        "GLIBC_TUNABLES" => in_list(&line.value, HUGETLB) == Some("1"),
+        "MALLOC_CONF" | "JE_MALLOC_CONF" | "_RJEM_MALLOC_CONF" => has_thp(&line.value),
+        _ => false,
+    }
 }
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {

@@ -98,12 +98,16 @@ fn morecore(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reas
     Ok(Some(case))
 }
 
+/// Do options of jemalloc have it advise its memory?
+pub(super) fn has_thp(options: &str) -> bool {
+    options.split(',').any(|option| option.trim() == "thp:always")
+}
+
 /// jemalloc with `thp:always` advises all of its memory. Where none is advised, nothing read the variable: a build with a prefix has one of its own.
 pub(crate) fn unread_conf(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
     const NAME: &str = "MALLOC_CONF";
     const WORTH: Bytes = Bytes::mib(64);
-    let asks = |value: &&str| value.split(',').any(|option| option.trim() == "thp:always");
-    let Some(value) = program.tunable(NAME)?.filter(asks) else {
+    let Some(value) = program.tunable(NAME)?.filter(|value| has_thp(value)) else {
         return Ok(None);
     };
     // A heap of Java is not malloc's.

@@ -36,7 +36,7 @@ use super::topics::Topic;
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
-        Checks::of_machine("D01", advice::never_but_requested),
+        Checks::of_both("D01", advice::never_but_requested, STARTERS, files::never_but_requested),
         Checks::of_machine("D02", databases::redis),
         Checks::of_machine("D03", databases::mongo),
         Checks::of_machine("D05", stalls::stalls),

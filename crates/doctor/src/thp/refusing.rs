@@ -79,7 +79,7 @@ fn tokudb(server: &Server) -> Option<&Setting> {
 }
 
 /// The policy that there will be, and where it is written: that of the machine, or what the files set last.
-fn meant(evidence: &Evidence) -> Result<(String, String), Reason> {
+pub(super) fn meant(evidence: &Evidence) -> Result<(String, String), Reason> {
     if evidence.has_machine {
         return Ok((thp_file("enabled"), policy(evidence)?));
     }

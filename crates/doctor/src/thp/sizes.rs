@@ -4,6 +4,7 @@
 use host::snapshot::{Choice, Thp, ThpSize};
 use model::{Bytes, Reading};
 use programs::Evidence;
+use programs::config::Boot;
 
 use crate::facts::{known, thp, thp_file};
 use crate::rule::{Answer, Case};
@@ -27,22 +28,24 @@ const PARAMETERS: [(&str, &str, OfSize, OfAll); 2] = [
 
 /// On a machine whose command line could be read.
 pub(super) fn dropped(evidence: &Evidence) -> Answer {
-    let Reading::Known(line) = &evidence.snapshot.kernel.command_line else {
+    let Reading::Known(boot) = &evidence.config.boot else {
         return Ok(Vec::new());
     };
-    if PARAMETERS.iter().all(|(name, ..)| last(line, name).is_none()) {
+    if boot.thp_sizes.is_empty() {
         return Ok(Vec::new());
     }
     let thp = thp(evidence)?;
     let pmd = *known(&thp.pmd_size)?;
     let mut cases = Vec::new();
     for (name, general, of_size, of_all) in PARAMETERS {
-        let Some(value) = last(line, name) else { continue };
+        let Some(value) = without(boot, name, pmd) else {
+            continue;
+        };
         // A kernel without sizes does not know the parameter.
         let own = thp.size(pmd).and_then(|size| of_size(size).known());
         let is_never = own.is_some_and(|own| own.chosen == "never");
         let wanted = &known(of_all(thp))?.chosen;
-        if is_never && !names(value, pmd) && !matches!(wanted.as_str(), "never" | "deny") {
+        if is_never && !matches!(wanted.as_str(), "never" | "deny") {
             let file = thp_file(&format!("hugepages-{}kB/{general}", pmd.0 >> 10));
             let case = case("/proc/cmdline", name, value, pmd)
                 .seen(thp_file(general), "", wanted)
@@ -56,14 +59,21 @@ pub(super) fn dropped(evidence: &Evidence) -> Answer {
 
 pub(super) fn dropped_in_files(evidence: &Evidence) -> Vec<Case> {
     let mut cases = Vec::new();
-    for line in &evidence.files.boot {
-        let is_off = last(&line.words, "transparent_hugepage") == Some("never");
+    let lines = evidence.files.boot.iter();
+    for line in lines.filter(|line| line.boot.thp.as_deref() != Some("never")) {
         for (name, ..) in PARAMETERS {
-            let value = last(&line.words, name).filter(|value| !is_off && !names(value, USUAL));
+            let value = without(&line.boot, name, USUAL);
             cases.extend(value.map(|value| case(&line.place, name, value, USUAL)));
         }
     }
     cases
+}
+
+/// The last value of a parameter that sets policies of sizes, and none of this one. All that a line has add up.
+fn without<'b>(boot: &'b Boot, name: &str, size: Bytes) -> Option<&'b str> {
+    let own = || boot.thp_sizes.iter().filter(|sizes| sizes.name == name);
+    let last = own().next_back().filter(|_| !own().any(|sizes| sizes.names(size)))?;
+    Some(&last.value)
 }
 
 fn case(place: &str, name: &str, value: &str, pmd: Bytes) -> Case {
@@ -75,29 +85,8 @@ fn case(place: &str, name: &str, value: &str, pmd: Bytes) -> Case {
     .fix(format!("on the boot command line: {name}={value};{size}:inherit"))
 }
 
-/// The value that holds: the last one.
-fn last<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let mut values = line
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    values.next_back()
-}
-
-/// `16K-64K:always;128K,512K:inherit`: is a size in it, whatever its policy?
-fn names(value: &str, size: Bytes) -> bool {
-    let sizes = value.split(';').filter_map(|part| part.split_once(':'));
-    sizes.flat_map(|(sizes, _)| sizes.split(',')).any(|one| {
-        let (from, to) = one.split_once('-').unwrap_or((one, one));
-        let ends = from.parse::<Bytes>().ok().zip(to.parse::<Bytes>().ok());
-        ends.is_some_and(|(from, to)| (from..=to).contains(&size))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use model::Bytes;
-
-    use super::names;
     use crate::machines::*;
 
     fn sizes(tree: host::Tree, own: &str) -> host::Tree {
@@ -124,27 +113,18 @@ mod tests {
             finding.fix[0],
             "on the boot command line: thp_anon=64K:always;2M:inherit"
         );
-        clear("D22", sizes(line("thp_anon=16K-64K:always;1M-4M:inherit"), never));
+        clear("D22", sizes(line("thp_anon=16K-64K:always;1M-2M:inherit"), never));
+        let added = "transparent_hugepage=always thp_anon=2M:inherit thp_anon=64K:always";
+        clear("D22", sizes(line(added), never));
+        // The kernel refuses the whole value, and sets no size.
+        for refused in ["64K:always;1M-4M:inherit", "64K:alway", "64K:always;"] {
+            let line = line(&format!("transparent_hugepage=always thp_anon={refused}"));
+            clear("D22", sizes(line, never));
+        }
         clear("D22", sizes(line(only_64k), "always [inherit] madvise never"));
         clear("D22", sizes(line("quiet"), never));
         clear("D22", line(only_64k));
         let off = thp(sizes(line(only_64k), never), "enabled", "always madvise [never]");
         clear("D22", off);
-    }
-
-    #[test]
-    fn lists_and_ranges_name_sizes() {
-        let two = Bytes::mib(2);
-        for value in [
-            "2M:always",
-            "64K:always;2048K:never",
-            "16K,2M:inherit",
-            "64K-4M:madvise",
-        ] {
-            assert!(names(value, two), "{value}");
-        }
-        for value in ["64K:always", "2:always", "64K-1M:always", "4M:always", "", "2M"] {
-            assert!(!names(value, two), "{value}");
-        }
     }
 }

@@ -328,6 +328,26 @@ fn d11_a_tree_without_transparent_pages() {
     assert!(by_bun.fix[0].contains("MIMALLOC_ALLOW_THP=1"), "{by_bun:?}");
     let own = found("D11", child(process(30, "launcher").area(anonymous(2)).on(machine())));
     assert_eq!(own.severity, Severity::Info);
+    // A fork of it is more of the same program.
+    let fork = found(
+        "D11",
+        child(process(30, "solver").thp_off().area(anonymous(2)).on(machine())),
+    );
+    assert_eq!(fork.severity, Severity::Info, "{fork:?}");
+    // Ruby switches it off for itself; what it starts has that against its will.
+    let puma = || process(30, "puma").thp_off().area(anonymous(200));
+    let worker = |tree| process(32, "ruby").parent(30).thp_off().area(anonymous(200)).on(tree);
+    clear("D11", worker(puma().on(machine())));
+    let job = found("D11", child(worker(puma().on(machine()))));
+    assert!(job.consequence.contains("for 1 process with"), "{job:?}");
+    let started = found(
+        "D11",
+        child(process(30, "ruby").thp_off().area(anonymous(2)).on(machine())),
+    );
+    assert!(
+        started.fix[0].starts_with("ruby switches it off for itself"),
+        "{started:?}"
+    );
     clear("D11", process(31, "solver").area(anonymous(200)).on(machine()));
     // It calls prctl itself.
     clear(

@@ -55,11 +55,11 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
     Ok(cases.chain(guests.iter().filter_map(unused)).collect())
 }
 
-/// A backend on huge pages that is not the guest's memory.
+/// A backend on huge pages that is not the guest's memory. What a command of the monitor makes of it later is not known.
 fn unused(guest: &Guest) -> Option<Case> {
     let id = guest.unused.as_ref()?;
-    let case = Case::sure(format!(
-        "{} does not use its memory backend {id}: QEMU makes the memory of -m itself, and what the backend takes is beside it",
+    let case = Case::likely(format!(
+        "no option of {} uses its memory backend {id}: QEMU makes the memory of -m itself. Only a command of the monitor (device_add) can use it later",
         guest.name
     ));
     let case = case.link(Some(links::of_manager(guest.manager)));
@@ -314,8 +314,11 @@ fn keep_mounted(own: Distribution, size: &str) -> String {
 /// KVM maps no huge page of a guest while it logs what the guest writes. Others do that for a migration alone.
 fn mapped_small(guest: &Guest) -> Option<Case> {
     let place = guest.tracked.as_ref()?;
-    let (_, page) = guest.hugetlb().next()?;
-    let page = page.map_or_else(|| "huge".to_owned(), |page| page.exact());
+    let page = guest.memory.iter().find_map(|(_, from)| match from {
+        Backing::Hugetlb(Some(page)) => Some(page.exact()),
+        Backing::Hugetlb(None) | Backing::Thp => Some("huge".to_owned()),
+        _ => None,
+    })?;
     Some(
         Case::sure(format!(
             "the {page} pages of {} gain nothing: KVM maps them as base pages while it logs the pages that the guest writes (track_dirty_pages)",

@@ -128,7 +128,7 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
     let guests = guests(evidence);
     let parts = guests
         .iter()
-        .flat_map(|guest| guest.hugetlb().map(move |(size, page)| (guest, size, page)));
+        .flat_map(|guest| guest.in_whole_pages().map(move |(size, page)| (guest, size, page)));
     let odd = parts.filter_map(|(guest, size, page)| {
         let is_default = page.is_none();
         let page = page.or(default);
@@ -145,7 +145,8 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
         let name = page.exact();
         Some(
             Case::sure(format!(
-                "the {size} of {} are not a multiple of the page size {name}{outcome}",
+                "the {} of {} are not a multiple of the page size {name}{outcome}",
+                size.exact(),
                 guest.name
             ))
             .severity(severity)

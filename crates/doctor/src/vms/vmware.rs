@@ -4,19 +4,17 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Vmware;
 
-use crate::rule::answers::each;
-use crate::rule::{Answer, Case};
+use crate::rule::answers::{each, parts};
+use crate::rule::{Answer, Case, Reason};
 
 /// Machines that do not power on, or not with the pages that they ask for.
 pub(super) fn one_g(evidence: &Evidence) -> Answer {
-    let mut cases = reserved(evidence)?;
-    for file in &evidence.files.vmware {
-        cases.extend(odd_size(file));
-        cases.extend(below_size(file));
-        cases.extend(latency(file));
-        cases.extend(hot_add(file));
-    }
-    Ok(cases)
+    let files = &evidence.files.vmware;
+    let others = files
+        .iter()
+        .flat_map(|file| [odd_size(file), below_size(file), hot_add(file)]);
+    let others = others.flatten().collect();
+    parts([each(files, reserved), Ok(others), each(files, latency)])
 }
 
 /// The machine by its name, else by its file.
@@ -84,59 +82,74 @@ fn hot_add(file: &Vmware) -> Option<Case> {
     )
 }
 
-/// High latency sensitivity needs all memory and CPU reserved (vSphere Resource Management, latency sensitivity).
-fn latency(file: &Vmware) -> Option<Case> {
+/// A reservation of fewer MHz for each virtual CPU is full on no host: two of them share a core at most, and no server's CPU is below 1 GHz.
+const LEAST_MHZ: u64 = 500;
+
+/// High latency sensitivity needs all memory and CPU reserved (vSphere Resource Management, latency sensitivity). How much CPU that is the host's
+/// frequency decides.
+fn latency(file: &Vmware) -> Result<Option<Case>, Reason> {
     let setting = "sched.cpu.latencySensitivity";
-    file.get(setting).filter(|value| value.eq_ignore_ascii_case("high"))?;
-    let cpu = file.number("sched.cpu.min").unwrap_or(0);
+    if file
+        .get(setting)
+        .is_none_or(|value| !value.eq_ignore_ascii_case("high"))
+    {
+        return Ok(None);
+    }
+    let (cpu, cpus) = (
+        file.number("sched.cpu.min").unwrap_or(0),
+        file.number("numvcpus").unwrap_or(1).max(1),
+    );
     let memory = file.number("memSize");
     let reserved = file.number("sched.mem.min").unwrap_or(0);
     let is_pinned = file.is_on("sched.mem.pin") == Some(true);
     let lacks_memory = !is_pinned && memory.is_some_and(|memory| reserved < memory);
-    (cpu == 0 || lacks_memory).then(|| {
-        let case = Case::sure(format!(
-            "{} does not power on: high latency sensitivity needs all of its CPU and memory reserved",
-            name(file)
-        ))
-        .seen(&file.path, setting, "high")
-        .seen(&file.path, "sched.cpu.min", cpu)
-        .seen(&file.path, "sched.mem.min", reserved);
-        case.fix_if(
-            cpu == 0,
-            "sched.cpu.min: the number of virtual CPUs times the host's MHz (in the client: reserve all CPU)",
-        )
-        .fix_if(
-            lacks_memory,
-            "sched.mem.min = memSize and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)",
-        )
-    })
+    let lacks_cpu = cpu / cpus < LEAST_MHZ;
+    if !lacks_cpu && !lacks_memory {
+        let (path, each) = (&file.path, cpu / cpus);
+        let unknown = format!(
+            "{path}: whether {each} MHz for each virtual CPU (sched.cpu.min) reserve all CPU depends on the host's frequency: hugewise size esx-cpu"
+        );
+        return Err(unknown.into());
+    }
+    let case = Case::sure(format!(
+        "{} does not power on: high latency sensitivity needs all of its CPU and memory reserved",
+        name(file)
+    ))
+    .seen(&file.path, setting, "high")
+    .seen(&file.path, "sched.cpu.min", cpu)
+    .seen(&file.path, "sched.mem.min", reserved);
+    let case = case.fix_if(
+        lacks_cpu,
+        "sched.cpu.min: the number of virtual CPUs times the host's MHz (in the client: reserve all CPU)",
+    );
+    Ok(Some(case.fix_if(
+        lacks_memory,
+        "sched.mem.min = memSize and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)",
+    )))
 }
 
-/// Machines that cannot get their 1 GiB pages.
-fn reserved(evidence: &Evidence) -> Answer {
-    each(&evidence.files.vmware, |file| {
-        if file.is_on(ONE_G) != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
-            return Ok(None);
-        }
-        let memory = file
-            .number("memSize")
-            .ok_or_else(|| format!("{}: no memSize in MB", file.path))?;
-        let reserved = file.number("sched.mem.min").unwrap_or(0);
-        if reserved >= memory {
-            return Ok(None);
-        }
-        let case = Case::sure(format!(
-            "{} does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are",
-            name(file)
-        ))
-        .seen(&file.path, ONE_G, "TRUE")
-        .seen(&file.path, "memSize", memory)
-        .seen(&file.path, "sched.mem.min", reserved)
-        .fix(format!(
-            "sched.mem.min = \"{memory}\" and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)"
-        ));
-        Ok(Some(case))
-    })
+/// A machine that cannot get its 1 GiB pages.
+fn reserved(file: &Vmware) -> Result<Option<Case>, Reason> {
+    if file.is_on(ONE_G) != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
+        return Ok(None);
+    }
+    let memory = file
+        .number("memSize")
+        .ok_or_else(|| format!("{}: no memSize in MB", file.path))?;
+    let reserved = file.number("sched.mem.min").unwrap_or(0);
+    if reserved >= memory {
+        return Ok(None);
+    }
+    let case = Case::sure(format!(
+        "{} does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are",
+        name(file)
+    ))
+    .seen(&file.path, ONE_G, "TRUE")
+    .seen(&file.path, "memSize", memory)
+    .seen(&file.path, "sched.mem.min", reserved);
+    Ok(Some(case.fix(format!(
+        "sched.mem.min = \"{memory}\" and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)"
+    ))))
 }
 
 /// Settings that keep ESX from backing guests with huge pages.

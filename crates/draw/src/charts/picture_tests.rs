@@ -92,7 +92,7 @@ fn files_are_what_they_say_they_are() {
 #[test]
 fn a_heat_map_is_drawn_with_its_numbers_above_the_charts() {
     let mut map = Sheet::new("Map", ["guest page", "#base"]);
-    map.shaded_row([("native", None), ("218 ns", Some(Heat::of(1.6)))]);
+    map.shaded_row("native", [("218 ns".to_owned(), Some(Heat::of(1.6)))]);
     map.note("what the shades mean");
     let drawn = |figures: &[Figure]| {
         String::from_utf8(svg(&[], std::slice::from_ref(&map), figures).expect("svg")).expect("text")

@@ -6,6 +6,7 @@ use crate::charts::picture::{self, Picture};
 use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, Tone, number};
 use crate::columns;
 use crate::sheet::Sheet;
+use crate::words::joined;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
@@ -31,8 +32,7 @@ impl Drawing {
 
 /// Corners of a mark around zero.
 pub(super) fn corners(tone: &Tone) -> String {
-    let corners: Vec<String> = tone.corners().iter().map(|(x, y)| format!("{x},{y}")).collect();
-    corners.join(" ")
+    joined(tone.corners().iter().map(|(x, y)| format!("{x},{y}")), " ")
 }
 
 fn face(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {

@@ -59,20 +59,16 @@ impl Content<'_> {
     ///
     /// # Errors
     /// If a chart cannot be drawn.
-    pub fn page(self) -> Result<impl FnOnce(&mut dyn Write) -> io::Result<()>, PictureError> {
-        let drawn = |blocks: Vec<Block>| blocks.into_iter().map(Part::of).collect::<Result<Vec<_>, _>>();
-        let (parts, folded) = (drawn(self.blocks)?, drawn(self.folded)?);
+    pub fn page(mut self) -> Result<impl FnOnce(&mut dyn Write) -> io::Result<()>, PictureError> {
+        let drawn = |blocks: &mut Vec<Block>| blocks.drain(..).map(Part::of).collect::<Result<Vec<_>, _>>();
+        let (parts, folded) = (drawn(&mut self.blocks)?, drawn(&mut self.folded)?);
         Ok(move |out: &mut dyn Write| {
-            let about = self.about;
             let page = Page {
-                title: &self.title,
-                headlines: &self.headlines,
+                content: &self,
                 parts: &parts,
                 folded: &folded,
-                long: &self.long,
-                warnings: &provenance::warnings(about),
-                provenance: &provenance::provenance(about),
-                about,
+                warnings: &provenance::warnings(self.about),
+                provenance: &provenance::provenance(self.about),
                 palette: &palette(),
                 style: include_str!("page.css"),
                 script: include_str!("page.js"),
@@ -102,14 +98,11 @@ impl Part {
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a, 'r> {
-    title: &'a str,
-    headlines: &'a [String],
+    content: &'a Content<'r>,
     parts: &'a [Part],
     folded: &'a [Part],
-    long: &'a Option<Long<'r>>,
     warnings: &'a Option<Sheet>,
     provenance: &'a Sheet,
-    about: &'a Envelope<()>,
     palette: &'a str,
     style: &'a str,
     script: &'a str,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use model::texts::Texts;
-use model::{Cause, Reading, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 
-use super::limits::Limits;
+use super::limits::{Limits, is_without_steps};
 use super::lines::lines;
 use super::mapping::{Counted, Mapping};
-use super::one::each_mapping;
+use super::scan;
 use super::smaps::{self, Visit};
+use super::status::Status;
 use crate::Source;
 
 /// A mapping whose texts are shared with the others of its process.
@@ -43,6 +44,34 @@ pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
         })
     });
     files.into()
+}
+
+/// Visits every mapping of a process, in the order of addresses: it may have hundreds of thousands, and smaps has 750 bytes for each.
+///
+/// One too large to be walked at once is walked in steps; then the kernel's flags are missing. If it has hugetlb pages
+/// too, which the steps cannot distinguish, it is left out with the reason.
+///
+/// # Errors
+/// Why they cannot be read, or not to the end.
+pub fn each_mapping(
+    source: &Source,
+    pid: u32,
+    limits: Limits,
+    visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
+    if source.is_live() {
+        let status = Status::read(source, pid)?;
+        if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
+            return match status.hugetlb.known() {
+                Some(Bytes(0)) => match scan::each_mapping(pid, limits, visit) {
+                    Err(why) if is_without_steps(&why) => Err(too_dear),
+                    walked => walked,
+                },
+                _ => Err(too_dear),
+            };
+        }
+    }
+    smaps::each(source, &format!("/proc/{pid}/smaps"), visit)
 }
 
 /// Reads a maps file; `path` is only for the reasons.

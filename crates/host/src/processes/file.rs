@@ -3,9 +3,9 @@
 use model::process::{MappingPages, ProcessPages};
 use model::{Bytes, PageKind};
 
+use super::ground::{Ground, advised_against, aligned_bytes, by_shape, has};
 use super::mapping::{DEV_SHM, is_shmem};
 use super::reason::Reason;
-use super::why::{Ground, advised_against, aligned_bytes, by_shape, has};
 use crate::snapshot::{Feature, Mount, MountTree};
 
 /// The type of the file system that keeps a file's pages: below an overlay that of its layers, if it is one.

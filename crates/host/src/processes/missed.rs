@@ -7,8 +7,9 @@ use model::{Bytes, PageKind, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ground::{Ground, aligned_bytes};
 use super::reason::Reason;
-use super::why::{Ground, aligned_bytes, why_base};
+use super::why::why_base;
 
 /// Base pages that lie in whole blocks of the PMD size, and that other settings, or advice, would make huge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

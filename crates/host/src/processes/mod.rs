@@ -6,6 +6,7 @@
 pub mod areas;
 mod file;
 mod folios;
+mod ground;
 mod held;
 mod limits;
 mod lines;
@@ -27,6 +28,7 @@ mod why;
 
 pub use file::file_system;
 pub use folios::{mthp_of, own_range_mthp};
+pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
 pub use list::list;
@@ -34,10 +36,10 @@ pub use mapping::{Counted, Counts, Mapping};
 pub use missed::{Missed, Missing};
 pub use nodes::{MappingNodes, NodePages, ThpByStart, hugetlb_nodes, nodes};
 pub use once::{Coverage, Covering, Sort, is_counted, objects, taken_of_pool};
-pub use one::{each_mapping, one, one_within};
+pub use one::{one, one_within};
 pub use pagemap::frames_of;
 pub use proof::{Proof, own_range};
 pub use reason::Reason;
 pub use scan::{large, large_share};
 pub use stat::Stat;
-pub use why::{Ground, why_base};
+pub use why::why_base;

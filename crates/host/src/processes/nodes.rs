@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
-use super::one::status;
+use super::status::Status;
 use crate::source::whole_lines;
 use crate::{Source, parse};
 
@@ -80,7 +80,7 @@ pub fn hugetlb_nodes(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<M
 
 fn walk(source: &Source, pid: u32, limits: Limits, mut visit: impl FnMut(MappingNodes)) -> Reading<()> {
     let path = format!("/proc/{pid}/numa_maps");
-    Reading::from(status(source, pid)).and_then(|status| {
+    Reading::from(Status::read(source, pid)).and_then(|status| {
         limits.allow_whole(source, pid, &status)?;
         source.pieces(&path, LARGEST, whole_lines, |before, piece| {
             each_area(&path, before, piece, &mut visit)

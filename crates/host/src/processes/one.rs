@@ -1,10 +1,10 @@
 //! One process: its status and what backs it, with no more cost than asked for.
 
 use model::process::{ProcessPages, SharedMemory};
-use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+use model::{Backing, Bytes, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
-use super::mapping::{Counts, Mapping};
+use super::mapping::Counts;
 use super::once::Objects;
 use super::scan;
 use super::smaps;
@@ -20,7 +20,7 @@ pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
 }
 
 pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessPages> {
-    Reading::from(status(source, pid)).map(|status| {
+    Reading::from(Status::read(source, pid)).map(|status| {
         let counts = limits.counts(source, pid, &status);
         let hugetlb = match status.hugetlb.known() {
             Some(Bytes(0)) => Ok(Hugetlb::none()),
@@ -59,44 +59,6 @@ impl Limits {
             ..Counts::default()
         })
     }
-}
-
-pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {
-    let path = format!("/proc/{pid}/status");
-    let status = Status::parse(&path, &source.bytes(&path).into_result()?);
-    if !status.has_memory() {
-        let why = "a thread of the kernel or a zombie has no memory of its own";
-        return Err(Unread::new(Cause::Absent, path, why));
-    }
-    Ok(status)
-}
-
-/// Visits every mapping of a process, in the order of addresses: it may have hundreds of thousands, and smaps has 750 bytes for each.
-///
-/// One too large to be walked at once is walked in steps; then the kernel's flags are missing. If it has hugetlb pages
-/// too, which the steps cannot distinguish, it is left out with the reason.
-///
-/// # Errors
-/// Why they cannot be read, or not to the end.
-pub fn each_mapping(
-    source: &Source,
-    pid: u32,
-    limits: Limits,
-    visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
-) -> Result<(), Unread> {
-    if source.is_live() {
-        let status = status(source, pid)?;
-        if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
-            return match status.hugetlb.known() {
-                Some(Bytes(0)) => match scan::each_mapping(pid, limits, visit) {
-                    Err(why) if is_without_steps(&why) => Err(too_dear),
-                    walked => walked,
-                },
-                _ => Err(too_dear),
-            };
-        }
-    }
-    smaps::each(source, &format!("/proc/{pid}/smaps"), visit)
 }
 
 /// The sum of a process's mappings.

@@ -6,6 +6,7 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use super::lines::{Line, decimal, lines};
+use crate::Source;
 
 /// What `status` says about a process. A line that is missing is absent, one that cannot be read is garbled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,17 @@ pub struct Status {
 }
 
 impl Status {
+    /// That of a process that has memory of its own.
+    pub(super) fn read(source: &Source, pid: u32) -> Result<Self, Unread> {
+        let path = format!("/proc/{pid}/status");
+        let status = Self::parse(&path, &source.bytes(&path).into_result()?);
+        if !status.has_memory() {
+            let why = "a thread of the kernel or a zombie has no memory of its own";
+            return Err(Unread::new(Cause::Absent, path, why));
+        }
+        Ok(status)
+    }
+
     /// Reads the text of a status file; `path` is named in the reasons only.
     pub fn parse(path: &str, bytes: &[u8]) -> Self {
         let values = lines(path, bytes).filter_map(|line| line.key_value().map(|(key, value)| (line, key, value)));

@@ -53,9 +53,15 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Mount>> {
     all(source).map(|mounts| mounts.into_iter().filter(gives_large).collect())
 }
 
-/// Every mount, in the order in which they were made: of two at one place the later one is on top.
+/// Every mount, in the order in which they were made: of two at one place the later one is on top. A tree that a person made may have the
+/// older name, which is a link.
 pub fn all(source: &Source) -> Reading<Vec<Mount>> {
-    all_of(source, MOUNTS)
+    let mounts = all_of(source, MOUNTS);
+    let of_link = || Some(all_of(source, "/proc/mounts")).filter(|mounts| mounts.known().is_some());
+    match mounts.is_absent() {
+        true => of_link().unwrap_or(mounts),
+        false => mounts,
+    }
 }
 
 /// Every mount of a table, in its order.

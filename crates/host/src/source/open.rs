@@ -9,6 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, makedev, open
 use rustix::io::Errno;
 
 use super::walk::{self, Mounts, is_interface};
+use crate::input::words;
 
 /// For every opening: a pipe does not wait for its other end, and no terminal becomes ours.
 const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -91,14 +92,10 @@ fn for_reading(found: &OwnedFd) -> io::Result<File> {
 }
 
 fn not_regular(kind: FileType) -> io::Error {
-    let what = match kind {
-        FileType::Directory => return Errno::ISDIR.into(),
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "something else",
-    };
-    io::Error::other(format!("it is {what}, not a regular file"))
+    match kind {
+        FileType::Directory => Errno::ISDIR.into(),
+        _ => io::Error::other(format!("it is {}, not a regular file", words(kind))),
+    }
 }
 
 /// All of a file; `None` if it is longer than `limit`.

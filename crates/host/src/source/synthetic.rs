@@ -4,6 +4,8 @@ use model::{Cause, Reading, Unread};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use crate::cpuid::Leaves;
+
 /// CPUID leaves of one logical CPU: a line `LEAF.SUBLEAF EAX EBX ECX EDX` each, in hex.
 pub const CPUID: &str = "/hugewise/cpuid";
 /// The base page in bytes, as a decimal number.
@@ -37,7 +39,7 @@ pub(super) fn list(path: &str) -> Option<Vec<String>> {
 }
 
 fn cpuid() -> Reading<String> {
-    Reading::Known(crate::snapshot::cpu::Leaves::live().to_string())
+    Reading::Known(Leaves::live().to_string())
 }
 
 fn dev_kvm() -> Reading<String> {

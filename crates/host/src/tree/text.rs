@@ -21,8 +21,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{Node, Tree};
-use crate::source::beside;
+use super::{Node, Tree, beside};
 
 const HEADER: &str = "hugewise tree 1";
 const LONGEST_PATH: usize = 4096;
@@ -40,7 +39,7 @@ pub struct TreeError {
 }
 
 impl Tree {
-    /// Reads an archive; `name` is only used in errors.
+    /// Reads an archive, or what a terminal showed; `name` is only used in errors.
     ///
     /// # Errors
     /// A line that is not of the format, a path given twice, or an archive without its `end`.
@@ -50,6 +49,11 @@ impl Tree {
             line,
             why,
         };
+        if !text.starts_with(HEADER.as_bytes())
+            && let Some(tree) = Self::of_terminal(&String::from_utf8_lossy(text))
+        {
+            return Ok(tree);
+        }
         let mut parser = Parser::default();
         let mut last = 0;
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {

@@ -58,8 +58,8 @@ pub struct Cli {
 /// What every command takes. `hugewise help options` shows them; the help of each command refers to that page.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Global {
-    /// Read a captured machine: a directory, or a FILE.tree from `hugewise snapshot`
-    #[arg(long, global = true, value_name = "DIR|FILE.tree")]
+    /// Read a captured machine: a directory, a FILE.tree from `hugewise snapshot`, or what a terminal showed
+    #[arg(long, global = true, value_name = "DIR|FILE")]
     pub root: Option<PathBuf>,
     /// Print the result in this format [default: by the extension of --output, else text]
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]

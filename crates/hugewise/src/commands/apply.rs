@@ -8,9 +8,9 @@ use model::setup::{Applied, End};
 use super::running;
 use super::session::Session;
 use super::settings::{self, hinted, setup};
-use super::stop;
 use crate::cli::args;
 use crate::render::fix::plan::question;
+use crate::stop;
 use crate::ui::Outcome;
 use draw::counted;
 

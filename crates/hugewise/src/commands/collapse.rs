@@ -7,8 +7,8 @@ use model::collapse::Collapse;
 use model::{Bytes, Warning};
 
 use super::session::Session;
-use super::stop;
 use crate::cli::args;
+use crate::stop;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::Result<Outcome> {

@@ -5,8 +5,8 @@ use measure::cores::Spec;
 
 use super::measuring;
 use super::session::Session;
-use super::stop;
 use crate::cli::args;
+use crate::stop;
 use crate::ui::Outcome;
 
 /// Rounds per pair: medians within a few per cent, a fifth of a second per pair.

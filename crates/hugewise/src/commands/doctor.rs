@@ -18,7 +18,7 @@ use crate::render::find::doctor::{explanation, rules};
 use crate::results::{Doctor, Taken};
 use crate::show::form;
 use crate::ui::Outcome;
-use draw::Look;
+use draw::{Look, joined};
 
 pub(super) use own::evidence;
 
@@ -128,8 +128,7 @@ fn near(args: &str) -> String {
     let mut rules: Vec<&Rule> = doctor::rules().collect();
     rules.sort_by_key(|rule| Reverse(likeness(rule, args)));
     let names = rules.iter().take(NEAR);
-    let names = names.map(|rule| format!("{} {}", rule.id, rule.name));
-    names.collect::<Vec<_>>().join(", ")
+    joined(names.map(|rule| format!("{} {}", rule.id, rule.name)), ", ")
 }
 
 /// In thousandths, so that it has an order.

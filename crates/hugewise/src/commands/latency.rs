@@ -6,8 +6,8 @@ use anyhow::bail;
 use host::Snapshot;
 use measure::latency::Spec;
 use measure::latency::paired::Paired;
-use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
+use model::{Bytes, PageKind};
 
 use super::measuring::{self, Measured, available, cache, on_loan, or_usual, room, usual_kinds};
 use super::session::Session;
@@ -78,27 +78,29 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`. Whatever happens, the pages are given back.
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> {
-    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
-    let note = format!("measuring {kinds} page kinds at {sizes} working sets");
-    let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
-    on_loan(ui, no_pool, Some(&note), wanted, |progress, stop| {
+    let note = format!("measuring {}", extent(spec));
+    on_loan(ui, no_pool, Some(&note), wanted(spec), |progress, stop| {
         measure::latency::run(spec, progress, stop)
     })
 }
 
 /// A stretch of that time of what page kinds save against each other, in the same way; the first one says what it does.
 pub(super) fn pair(ui: &Ui, paired: &mut Paired, time: Duration, no_pool: bool) -> Measured<()> {
-    let spec = &paired.spec;
-    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
-    let note = paired
-        .is_new()
-        .then(|| format!("comparing {kinds} page kinds at {sizes} working sets"));
-    let wanted: Vec<_> = spec.kinds.iter().map(|&kind| (kind, largest)).collect();
-    on_loan(ui, no_pool, note.as_deref(), wanted, |progress, stop| {
+    let note = paired.is_new().then(|| format!("comparing {}", extent(&paired.spec)));
+    on_loan(ui, no_pool, note.as_deref(), wanted(&paired.spec), |progress, stop| {
         paired.go_on(time, progress, stop).map(|()| ((), Vec::new()))
     })
+}
+
+fn extent(spec: &Spec) -> String {
+    let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
+    format!("{kinds} page kinds at {sizes} working sets")
+}
+
+/// Of each kind enough for the largest working set.
+fn wanted(spec: &Spec) -> Vec<(PageKind, Bytes)> {
+    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    spec.kinds.iter().map(|&kind| (kind, largest)).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use model::{Bytes, PageKind, Progress, Warning};
 
 use super::pools::Loan;
 use super::session::Session;
-use super::stop;
 use crate::show::Shape;
+use crate::stop;
 use crate::ui::{Outcome, Ui};
 use draw::Look;
 

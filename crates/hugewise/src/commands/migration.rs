@@ -11,9 +11,9 @@ use model::{Bytes, Warning};
 
 use super::measuring::{self, available, cache, or_usual, room};
 use super::session::Session;
-use super::stop;
 use crate::cli::args;
 use crate::render::prove::placement::guest_warning;
+use crate::stop;
 use crate::ui::Outcome;
 
 /// Where the size of the last-level cache is not known.

@@ -29,7 +29,6 @@ mod simulate;
 mod size;
 mod snapshot;
 mod status;
-mod stop;
 mod suite;
 mod tlb;
 mod trace;
@@ -37,12 +36,10 @@ mod undo;
 mod verify;
 mod vm;
 
-pub(crate) use stop::is_asked as is_stop_asked;
-pub(crate) use stop::watch as watch_signals;
-
 use crate::cli::Cli;
 use crate::cli::args::{Command, Measure, Placement, Simulate};
 use crate::files::Access;
+use crate::stop;
 use crate::ui::Outcome;
 use session::Session;
 

@@ -1,6 +1,6 @@
 //! Pool pages and THP sizes on loan: asked for at the writer before a measurement, given back after it, whatever happens.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 
 use compare::Shortage;
 use host::Source;
@@ -28,9 +28,10 @@ fn settle() {
     let _ = writer().recover();
 }
 
-/// Pages on loan for the kinds of one measurement.
+/// Pages on loan for the kinds of one measurement, and switches of THP sizes for one run.
 pub(super) struct Loan {
     leases: Vec<PoolLease>,
+    switches: Option<ThpLease>,
     /// The kinds of which there are fewer pages than were asked for, and why.
     pub(super) short: Vec<Shortage>,
 }
@@ -43,6 +44,7 @@ impl Loan {
         let writer = writer();
         let mut loan = Self {
             leases: Vec::new(),
+            switches: None,
             short: Vec::new(),
         };
         for (kind, bytes) in rooms {
@@ -60,9 +62,42 @@ impl Loan {
         loan
     }
 
+    /// The switches for a run on this THP size and no other. They are claimed with the first loan, so that no other run of
+    /// hugewise has them in between. The first loan of each size is reported.
+    pub(super) fn add_switches(
+        &mut self,
+        ui: &Ui,
+        claimed: &OnceCell<ThpSizes>,
+        size: Bytes,
+        is_reported: bool,
+    ) -> Result<(), String> {
+        // Where there is no guardian, the next command puts back what a killed one left.
+        let _ = compare::guarded();
+        let claimed = match claimed.get() {
+            Some(claimed) => claimed,
+            None => {
+                let new = writer().claim_thp_sizes().map_err(|error| error.to_string())?;
+                claimed.get_or_init(|| new)
+            }
+        };
+        let lease = claimed.lend(size).map_err(|error| error.to_string())?;
+        if is_reported {
+            ui.note(&format!(
+                "while a run of THP of {} lasts: {}",
+                size.exact(),
+                lease.how()
+            ));
+        }
+        self.switches = Some(lease);
+        Ok(())
+    }
+
     /// Gives everything back, and says what was not as expected.
     pub(super) fn give_back(self, ui: &Ui) {
         for lease in self.leases {
+            report(ui, lease.give_back());
+        }
+        if let Some(lease) = self.switches {
             report(ui, lease.give_back());
         }
     }
@@ -76,45 +111,6 @@ fn report(ui: &Ui, gave_back: Result<Vec<GaveBack>, WriterError>) {
             left.for_each(|told| ui.not_restored(&told.to_string()));
         }
         Err(error) => ui.not_restored(&format!("{error}; the next run tries again")),
-    }
-}
-
-/// The switches of THP sizes, on loan to one run after the other.
-#[derive(Default)]
-pub(super) struct Sizes {
-    /// Claimed with the first loan, so that no other run of hugewise has them in between.
-    claimed: OnceCell<ThpSizes>,
-    lent: RefCell<Option<ThpLease>>,
-}
-
-impl Sizes {
-    /// For a run on this size and no other. The first loan of each size is reported.
-    pub(super) fn lend(&self, ui: &Ui, size: Bytes, is_reported: bool) -> Result<(), String> {
-        // Where there is no guardian, the next command puts back what a killed one left.
-        let _ = compare::guarded();
-        let claimed = match self.claimed.get() {
-            Some(claimed) => claimed,
-            None => {
-                let claimed = writer().claim_thp_sizes().map_err(|error| error.to_string())?;
-                self.claimed.get_or_init(|| claimed)
-            }
-        };
-        let lease = claimed.lend(size).map_err(|error| error.to_string())?;
-        if is_reported {
-            ui.note(&format!(
-                "while a run of THP of {} lasts: {}",
-                size.exact(),
-                lease.how()
-            ));
-        }
-        self.lent.replace(Some(lease));
-        Ok(())
-    }
-
-    pub(super) fn give_back(&self, ui: &Ui) {
-        if let Some(lease) = self.lent.take() {
-            report(ui, lease.give_back());
-        }
     }
 }
 

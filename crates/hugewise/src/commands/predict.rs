@@ -20,11 +20,11 @@ use super::compare::store::Store;
 use super::session::Session;
 use super::simulate::machine;
 use super::simulate::trace::Opened;
-use super::stop;
 use super::tlb;
 use super::trace::{Recorded, record};
 use crate::cli::args::Predict;
 use crate::render::predict::prediction::captured_in;
+use crate::stop;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<Outcome> {

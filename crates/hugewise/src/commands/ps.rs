@@ -13,12 +13,14 @@ use model::process::{MappingPages, ProcessPages};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::session::{Session, now};
-use super::stop;
 use crate::cli::args::{self, Sort};
-use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
+use crate::results::mappings::{MappingRow, MappingRows};
+use crate::results::ps::ProcessRow;
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, sample};
+use crate::stop;
 use crate::ui::Outcome;
+use draw::or_empty;
 use select::Select;
 
 /// A process with less on base pages has nothing to gain that is worth a look at its mappings.
@@ -143,7 +145,7 @@ impl Walked {
         let ground = Ground::new(snapshot, &mounts);
         let mut missing = Missing::new(process, &ground);
         let (mut thp, mut covering) = (ThpByStart::default(), Covering::default());
-        let walked = processes::each_mapping(source, process.pid, limits, |mapping| {
+        let walked = processes::areas::each_mapping(source, process.pid, limits, |mapping| {
             covering.add(mapping);
             let pages = mapping.to_pages();
             let why = missing.add(&pages);
@@ -201,15 +203,15 @@ fn hints(snapshot: &Snapshot) -> Vec<String> {
     let mut hints = Vec::new();
     if let (Some(fallback), Some(given)) = (count("thp_fault_fallback"), count("thp_fault_alloc")) {
         let charge = count("thp_fault_fallback_charge");
-        let charge = charge.map(|charge| format!(", {charge} of them at the memory limit of a control group"));
-        let charge = charge.unwrap_or_default();
+        let charge =
+            or_empty(charge.map(|charge| format!(", {charge} of them at the memory limit of a control group")));
         hints.push(format!(
             "since boot {given} page faults got a huge page, and {fallback} eligible ones did not{charge}"
         ));
     }
     if let Some(collapsed) = count("thp_collapse_alloc") {
-        let failed = count("thp_collapse_alloc_failed").map(|failed| format!(", and found none for {failed}"));
-        let failed = failed.unwrap_or_default();
+        let failed = count("thp_collapse_alloc_failed");
+        let failed = or_empty(failed.map(|failed| format!(", and found none for {failed}")));
         hints.push(format!("khugepaged collapsed {collapsed} ranges since boot{failed}"));
     }
     hints

@@ -12,6 +12,7 @@ use programs::config::mysql::Options;
 use programs::{self, JvmKind, Server, Target};
 
 use alone::Alone;
+use draw::{joined, or_empty};
 pub(super) use own::Own;
 
 /// What a running program can stand for.
@@ -81,7 +82,7 @@ fn with_own(goal: &str, more: &str) -> String {
         .split(',')
         .filter(|part| key(part).is_none_or(|key| !own.contains(&key)));
     let args = more.split(',').filter(|part| !part.is_empty());
-    format!("{kind}:{}", read.chain(args).collect::<Vec<_>>().join(","))
+    format!("{kind}:{}", joined(read.chain(args), ","))
 }
 
 /// The one program that the word means.
@@ -91,8 +92,8 @@ fn only(source: &Source, kind: Kind, word: &str) -> anyhow::Result<Target> {
     match found.len() {
         1 => Ok(found.remove(0)),
         count => {
-            let all: Vec<String> = found.iter().map(described).collect();
-            let (all, kind, first) = (all.join("; "), kind.word(), found[0].main.pid());
+            let all = joined(found.iter().map(described), "; ");
+            let (kind, first) = (kind.word(), found[0].main.pid());
             bail!("`{word}` means {count} programs: {all} (name one, such as --for {kind}:pid={first})")
         }
     }
@@ -107,8 +108,8 @@ fn described(target: &Target) -> String {
         .or_else(|| target.directory.clone());
     let port = target.listens.as_ref().map(|listens| format!("port {}", listens.port));
     let resident = main.pages.resident.known().map(|bytes| format!("{bytes} resident"));
-    let facts: Vec<String> = place.into_iter().chain(port).chain(resident).collect();
-    format!("{} {} ({})", main.pages.name, main.pid(), facts.join(", "))
+    let facts = joined(place.into_iter().chain(port).chain(resident), ", ");
+    format!("{} {} ({facts})", main.pages.name, main.pid())
 }
 
 /// The running programs that goals are for; `None` if they are for no program that can be looked up.
@@ -277,8 +278,7 @@ fn vm(source: &Source, target: &Target) -> anyhow::Result<String> {
         let written = Kind::Vm.written();
         bail!("the memory of the guest of process {pid} is not known (write --for {written})");
     };
-    let name = vm.name.as_ref().map(|name| format!(",name={name}"));
-    let name = name.unwrap_or_default();
+    let name = or_empty(vm.name.as_ref().map(|name| format!(",name={name}")));
     Ok(format!("vm:{},hypervisor={hypervisor}{name}", memory.exact()))
 }
 

@@ -11,9 +11,9 @@ use process::{Attention, Done, Order, Process, ThpSwitch, WaitError};
 use translation::{Access, Side};
 
 use super::session::Session;
-use super::stop::{self, Interrupted};
 use crate::cli::args;
 use crate::render::predict::prediction::captured_in;
+use crate::stop::{self, Interrupted};
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {

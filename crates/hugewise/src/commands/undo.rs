@@ -6,8 +6,8 @@ use settings::setup::{Which, users};
 
 use super::session::Session;
 use super::settings::{hinted, plan, setup};
-use super::stop;
 use crate::cli::args;
+use crate::stop;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Result<Outcome> {

@@ -298,10 +298,9 @@ impl Serve {
 
 /// The names in a table, for a message.
 pub(super) fn names<T>(table: &BTreeMap<String, T>) -> String {
-    let names: Vec<&str> = table.keys().map(String::as_str).collect();
-    match names.is_empty() {
+    match table.is_empty() {
         true => "none".to_owned(),
-        false => names.join(", "),
+        false => draw::joined(table.keys(), ", "),
     }
 }
 

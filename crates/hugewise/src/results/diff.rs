@@ -153,18 +153,20 @@ model::names! {
     }
 }
 
-/// Why a point has no verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gap {
-    /// A alone has it.
-    OnlyInA,
-    /// B alone has it.
-    OnlyInB,
-    /// One of them has no value: it was not measured there, or did not converge.
-    NotMeasured,
-    /// One of them has no visits or no interval.
-    NoInterval,
+model::names! {
+    /// Why a point has no verdict.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Gap {
+        /// A alone has it.
+        OnlyInA = "only A has it",
+        /// B alone has it.
+        OnlyInB = "only B has it",
+        /// One of them has no value: it was not measured there, or did not converge.
+        NotMeasured = "no value in both",
+        /// One of them has no visits or no interval.
+        NoInterval = "too few visits",
+    }
 }
 
 impl Points {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is wrong with a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doctor {
     /// Rules that were applied; those that are in neither list found nothing wrong.
     pub rules: usize,
@@ -44,10 +44,7 @@ impl Doctor {
         Self {
             rules: doctor::rules().count(),
             diagnosis: doctor::judge(evidence),
-            files: Vec::new(),
-            not_read: Vec::new(),
-            files_unread: 0,
-            is_verbose: false,
+            ..Self::default()
         }
     }
 
@@ -73,4 +70,9 @@ impl Doctor {
     pub fn is_blind(&self) -> bool {
         self.diagnosis.findings.is_empty() && self.diagnosis.not_judged.len() >= self.rules
     }
+}
+
+/// The name of a rule, where this version knows it.
+pub(crate) fn rule_name(id: &str) -> &'static str {
+    doctor::explain(id).map_or("", |rule| rule.name)
 }

@@ -1,9 +1,21 @@
 //! The mappings of one process: it may have hundreds of thousands, so that each is kept as a line of text.
 
+use host::processes::Reason;
 use model::Bytes;
+use model::process::MappingPages;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::ps::MappingRow;
+/// One mapping in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MappingRow {
+    /// What it has.
+    #[serde(flatten)]
+    pub pages: MappingPages,
+    /// Why some of it is on base pages; `null` if none of it is.
+    #[serde(default)]
+    pub why_base: Option<Reason>,
+}
 
 /// Rows of mappings, read back as [`MappingRow`]s one by one. In JSON it is a list of those.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -63,8 +75,7 @@ impl TryFrom<Vec<MappingRow>> for MappingRows {
 
 #[cfg(test)]
 mod tests {
-    use super::MappingRows;
-    use crate::results::ps::MappingRow;
+    use super::{MappingRow, MappingRows};
 
     const ROWS: &str = r#"[
         {"start":"1000","end":"3000","perms":"rw-p","name":"[heap]","size":8192,"backing":{"base":4096,"mthp-64K":65536},

@@ -1,16 +1,16 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
-use host::processes::{Coverage, Held, Missed, NodePages, Reason};
-use model::process::{MappingPages, Once, ProcessPages, Shared};
+use host::processes::{Coverage, Held, Missed, NodePages};
+use model::process::{Once, ProcessPages, Shared};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use super::mappings::MappingRows;
+use super::mappings::{MappingRow, MappingRows};
 use crate::cli::args::Sort;
 
 /// The processes of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessList {
     /// The processes asked for, in the order asked for; none if sums were asked for.
     pub processes: Vec<ProcessRow>,
@@ -101,17 +101,6 @@ pub struct OneProcess {
     pub hints: Vec<String>,
 }
 
-/// One mapping in the list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MappingRow {
-    /// What it has.
-    #[serde(flatten)]
-    pub pages: MappingPages,
-    /// Why some of it is on base pages; `null` if none of it is.
-    #[serde(default)]
-    pub why_base: Option<Reason>,
-}
-
 impl ProcessRow {
     /// A process of which nothing more is known.
     pub fn new(pages: ProcessPages) -> Self {
@@ -138,9 +127,7 @@ impl ProcessList {
         Self {
             processes,
             totals,
-            filter: None,
-            groups: None,
-            held_by_nobody: None,
+            ..Self::default()
         }
     }
 }

@@ -7,29 +7,31 @@ use clap::ValueEnum;
 use self::Format::{Ansible, Csv, Html, Json, Markdown, Prometheus, Sarif, Shell, Svg, Text};
 use crate::cli::values::word;
 
-/// Formats of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables, and plots on a terminal
-    Text,
-    /// Everything, with its provenance
-    Json,
-    /// One line per item
-    Csv,
-    /// Tables for documents
-    Markdown,
-    /// A vector image
-    Svg,
-    /// One page that opens offline
-    Html,
-    /// Findings for code scanning in CI (SARIF 2.1.0)
-    Sarif,
-    /// Findings for monitoring (Prometheus text)
-    Prometheus,
-    /// A plan as a shell script
-    Shell,
-    /// A plan as an Ansible playbook
-    Ansible,
+model::table! {
+    /// Formats of a result, each with the extensions of its files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub enum Format: &'static [&'static str] {
+        /// Tables, and plots on a terminal
+        Text = &["txt"],
+        /// Everything, with its provenance
+        Json = &["json"],
+        /// One line per item
+        Csv = &["csv"],
+        /// Tables for documents
+        Markdown = &["md"],
+        /// A vector image
+        Svg = &["svg"],
+        /// One page that opens offline
+        Html = &["html", "htm"],
+        /// Findings for code scanning in CI (SARIF 2.1.0)
+        Sarif = &["sarif"],
+        /// Findings for monitoring (Prometheus text)
+        Prometheus = &["prom"],
+        /// A plan as a shell script
+        Shell = &["sh"],
+        /// A plan as an Ansible playbook
+        Ansible = &["yml", "yaml"],
+    }
 }
 
 impl Format {
@@ -38,27 +40,11 @@ impl Format {
         word(&self)
     }
 
-    /// Extensions of its files.
-    fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Self::Text => &["txt"],
-            Self::Json => &["json"],
-            Self::Csv => &["csv"],
-            Self::Markdown => &["md"],
-            Self::Svg => &["svg"],
-            Self::Html => &["html", "htm"],
-            Self::Sarif => &["sarif"],
-            Self::Prometheus => &["prom"],
-            Self::Shell => &["sh"],
-            Self::Ansible => &["yml", "yaml"],
-        }
-    }
-
     /// The format that belongs to a file name extension.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
         let extension = file.extension()?.to_str()?.to_ascii_lowercase();
-        let mut formats = Self::value_variants().iter().copied();
-        formats.find(|format| format.extensions().contains(&extension.as_str()))
+        let mut formats = Self::ALL.into_iter();
+        formats.find(|format| format.row().contains(&extension.as_str()))
     }
 
     /// Can results of a series follow each other in one file? `sample` writes them so.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::format::Format;
-use draw::{Block, Figure, Lines, Long, Look, Sheet, ToJson, layout, terminal};
+use draw::{Block, Figure, Lines, Long, Look, Sheet, ToJson, joined, layout, terminal};
 
 /// The longest lines of prose.
 const READABLE: u16 = 100;
@@ -94,7 +94,7 @@ pub(crate) fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
     let sheets = data.brief_sheets().into_iter().map(|sheet| sheet.text(look));
     let figures = if look.plot { data.figures() } else { Vec::new() };
     let plots = figures.iter().map(|figure| terminal::plot(figure, look));
-    headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
+    joined(headlines.chain(sheets).chain(plots), "\n")
 }
 
 /// A sentence in lines that are good to read.

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::common::{done, machine, machines, refused, run, text, valid};
+use crate::common::{done, hugewise, machine, machines, refused, run, text, told, valid};
 use serde_json::Value;
 
 /// A plan for a captured machine.
@@ -192,6 +192,23 @@ fn postgresql_tells_its_own_pages_where_it_is_installed() {
         "{}",
         ran.out
     );
+}
+
+#[test]
+fn size_postgres_reads_what_its_file_includes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("written");
+    std::fs::create_dir(directory.path().join("conf.d")).expect("made");
+    write("conf.d/b.conf", "shared_buffers = 1GB\n");
+    write("postgresql.conf", "shared_buffers = 8GB\ninclude_dir 'conf.d'\n");
+    for typed in ["postgresql.conf", "./postgresql.conf"] {
+        let mut command = hugewise(&["size", "postgres", typed, "--estimate"]);
+        let out = told(command.current_dir(&directory).output().expect("starts")).out;
+        assert!(
+            out.contains("shared_buffers of 1G") && out.contains("  537   pages"),
+            "{out}"
+        );
+    }
 }
 
 #[test]

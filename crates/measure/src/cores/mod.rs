@@ -8,7 +8,7 @@ use model::cores::{Cores, Pair, Relation};
 use model::{Progress, Warning, time_left};
 
 use crate::contend::{self, Load};
-use crate::{Error, distinct};
+use crate::{Error, distinct, pairs_of};
 
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -60,12 +60,6 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     Ok((cores, warnings))
 }
 
-fn pairs_of(cpus: &[u32]) -> impl Iterator<Item = [u32; 2]> + '_ {
-    cpus.iter()
-        .enumerate()
-        .flat_map(|(at, &one)| cpus[at + 1..].iter().map(move |&two| [one, two]))
-}
-
 /// What the visits to one pair gave, visit by visit.
 #[derive(Clone, Default)]
 struct Taken {
@@ -114,7 +108,7 @@ fn warning(pair: &Pair) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, Spec, Taken, pairs_of, run};
+    use super::{Error, Spec, Taken, run};
     use model::cores::Relation;
 
     fn allowed() -> Vec<u32> {
@@ -124,7 +118,10 @@ mod tests {
 
     #[test]
     fn each_pair_is_looked_at_once() {
-        assert_eq!(pairs_of(&[0, 1, 4]).collect::<Vec<_>>(), [[0, 1], [0, 4], [1, 4]]);
+        assert_eq!(
+            crate::pairs_of(&[0, 1, 4]).collect::<Vec<_>>(),
+            [[0, 1], [0, 4], [1, 4]]
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::Error;
 use company::Company;
 use live::Live;
 use model::Progress;
-use sweep::Sweep;
+use sweep::sweep;
 
 /// The CPUs that this program may use, in an order in which workers do not share a core before they must; `cores` are the
 /// threads of each core.
@@ -57,12 +57,8 @@ pub fn run(
     }
     let calibration = chase::clock::Calibration::start();
     let company = Company::now();
-    let sweep = Sweep {
-        targets: &targets,
-        budget: spec.budget,
-        seed: spec.seed,
-    };
-    let sampled = sweep.run(&mut Live::new(spec, &targets, stop), progress, stop)?;
+    let mut live = Live::new(spec, &targets, stop);
+    let sampled = sweep(&targets, spec.budget, spec.seed, &mut live, progress, stop)?;
     let ticks_per_ns = calibration.ticks_per_ns();
     let others = company.and_then(|company| company.others_until(Company::now()?));
     let warnings = outcome::warnings(&targets, &sampled, spec.budget, others);

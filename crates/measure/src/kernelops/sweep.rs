@@ -31,49 +31,42 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// the later visits of many others.
 const PART: u32 = 4;
 
-/// Points, time and seed of a sweep.
-pub(super) struct Sweep<'a> {
-    pub(super) targets: &'a [Target],
-    pub(super) budget: Duration,
-    pub(super) seed: u64,
-}
-
 /// Samples of each point, and how many rounds it took.
 pub(super) type Sampled = crate::rounds::Sampled<Samples>;
 
-impl Sweep<'_> {
-    /// Runs it. Every point is visited at least twice, even when the time is too short for that.
-    pub(super) fn run(
-        &self,
-        bench: &mut dyn Bench,
-        progress: &mut dyn Progress,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Sampled, Error> {
-        let count = self.targets.len();
-        let mut samples = vec![Samples::default(); count];
-        // How long the last visit to each took beyond its slice.
-        let mut set_up = vec![Duration::ZERO; count];
-        // Is there time for another visit? Always for the first ones.
-        let can_afford =
-            |set_up: Duration, round: u32, left: Duration| round < ALWAYS || (set_up + SHORTEST) * PART <= left;
-        let mut rounds = Rounds::new(count, self.seed, self.budget, bench.now());
-        while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
-            !samples[point].is_closed() && can_afford(set_up[point], round, left)
-        }) {
-            Error::if_stopped(stop)?;
-            let Turn { point, round, left, .. } = turn;
-            if !can_afford(set_up[point], round, left) {
-                continue;
-            }
-            let slice = slice(&turn, &rounds.order, &set_up);
-            rounds.visit(&turn, progress, &self.targets[point].to_string());
-            let begun = bench.now();
-            samples[point].add(bench.visit(point, slice)?);
-            set_up[point] = (bench.now() - begun).saturating_sub(slice);
+/// Sweeps over all points. Every one is visited at least twice, even when the time is too short for that.
+pub(super) fn sweep(
+    targets: &[Target],
+    budget: Duration,
+    seed: u64,
+    bench: &mut dyn Bench,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<Sampled, Error> {
+    let count = targets.len();
+    let mut samples = vec![Samples::default(); count];
+    // How long the last visit to each took beyond its slice.
+    let mut set_up = vec![Duration::ZERO; count];
+    // Is there time for another visit? Always for the first ones.
+    let can_afford =
+        |set_up: Duration, round: u32, left: Duration| round < ALWAYS || (set_up + SHORTEST) * PART <= left;
+    let mut rounds = Rounds::new(count, seed, budget, bench.now());
+    while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
+        !samples[point].is_closed() && can_afford(set_up[point], round, left)
+    }) {
+        Error::if_stopped(stop)?;
+        let Turn { point, round, left, .. } = turn;
+        if !can_afford(set_up[point], round, left) {
+            continue;
         }
-        let rounds = rounds.done();
-        Ok(Sampled { samples, rounds })
+        let slice = slice(&turn, &rounds.order, &set_up);
+        rounds.visit(&turn, progress, &targets[point].to_string());
+        let begun = bench.now();
+        samples[point].add(bench.visit(point, slice)?);
+        set_up[point] = (bench.now() - begun).saturating_sub(slice);
     }
+    let rounds = rounds.done();
+    Ok(Sampled { samples, rounds })
 }
 
 /// The time for a visit: what setting up leaves of this round and those planned after it, shared out evenly.

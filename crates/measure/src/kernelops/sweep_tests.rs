@@ -10,7 +10,7 @@ use model::kernelops::Op;
 use super::Error;
 use super::plan::Target;
 use super::samples::Visit;
-use super::sweep::{Bench, Sampled, Sweep};
+use super::sweep::{Bench, Sampled, sweep};
 use super::worker::Taken;
 
 /// A machine where a visit takes its set-up and its slice, and a batch a tenth of a millisecond.
@@ -52,12 +52,7 @@ fn refusal() -> NotMeasured {
 
 fn run(machine: &mut False, points: u32, budget: Duration) -> Sampled {
     let targets = targets(points);
-    let sweep = Sweep {
-        targets: &targets,
-        budget,
-        seed: 3,
-    };
-    sweep.run(machine, &mut (), &|| false).expect("runs")
+    sweep(&targets, budget, 3, machine, &mut (), &|| false).expect("runs")
 }
 
 fn targets(points: u32) -> Vec<Target> {
@@ -132,14 +127,7 @@ fn an_interrupt_is_noticed_before_the_next_visit() {
         asked.set(asked.get() + 1);
         asked.get() > 5
     };
-    let sweep = Sweep {
-        targets: &targets,
-        budget: LONG,
-        seed: 3,
-    };
-    assert!(matches!(
-        sweep.run(&mut machine, &mut (), &stop),
-        Err(Error::Interrupted)
-    ));
+    let stopped = sweep(&targets, LONG, 3, &mut machine, &mut (), &stop);
+    assert!(matches!(stopped, Err(Error::Interrupted)));
     assert_eq!(machine.visits.len(), 5);
 }

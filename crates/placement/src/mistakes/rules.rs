@@ -182,9 +182,8 @@ fn cpuset_cut(_: &Scene, process: &Proc) -> Option<Mispinned> {
 /// Threads on isolated CPUs stay where they start.
 fn isolated_together(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let is_inside = |allowed: &CpuList| allowed.len() > 1 && allowed.iter().all(|cpu| scene.isolated.contains(cpu));
-    let mut runnable: Vec<&Thread> = process.threads.iter().filter(|thread| thread.is_runnable).collect();
-    runnable.retain(|thread| thread.allowed.as_ref().is_some_and(is_inside));
-    let inside = runnable;
+    let is_one = |thread: &&Thread| thread.is_runnable && thread.allowed.as_ref().is_some_and(is_inside);
+    let inside: Vec<&Thread> = process.threads.iter().filter(is_one).collect();
     let on: BTreeSet<u32> = inside.iter().filter_map(|thread| thread.cpu).collect();
     let better: Vec<u32> = cpus_of(&inside).into_iter().collect();
     let fix = |(thread, &cpu): (&&Thread, &u32)| fixes::taskset(thread.tid, &[cpu]);

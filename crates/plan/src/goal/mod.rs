@@ -97,6 +97,38 @@ impl Goal {
         is_same || self.text == other.text
     }
 
+    /// What both of one plan say differently: a machine has one pool of each size and one policy, a program one configuration.
+    pub(crate) fn contradicts(&self, other: &Self) -> Option<String> {
+        let about = match (&self.want, &other.want) {
+            _ if self.text == other.text => return None,
+            (Want::Thp(one), Want::Thp(other)) if one.service == other.service => {
+                let mut same = one.settings.iter().filter_map(|(name, value)| {
+                    let differs = |(known, own): &&(String, String)| known == name && own != value;
+                    other.settings.iter().find(differs)
+                });
+                return same.next().map(|(name, _)| format!("transparent_hugepage/{name}"));
+            }
+            (Want::Placement(one), Want::Placement(other)) if one.service == other.service => "one service",
+            (Want::Jvm(one), _) if one.service.is_some() && self.is_same(other) => "the JVM of one service",
+            (Want::Database(_), _) if self.is_same(other) => "one server",
+            (Want::Vm(_), _) if self.is_same(other) => "one guest",
+            _ => return self.other_size(other),
+        };
+        Some(about.to_owned())
+    }
+
+    /// A pool of which both say how many pages it has in all. A part of it, of one node, is no other pool.
+    fn other_size(&self, other: &Self) -> Option<String> {
+        let others = other.pools();
+        let is_other = |one: &PoolNeed| {
+            let overlaps = |other: &&PoolNeed| one.node == other.node || one.node.is_none() || other.node.is_none();
+            let mut others = others.iter().filter(|other| other.page == one.page).filter(overlaps);
+            others.any(|other| (one.node, one.pages) != (other.node, other.pages))
+        };
+        let pool = self.pools().into_iter().find(is_other)?;
+        Some(format!("the pool of {}", pool.page.exact()))
+    }
+
     /// Who runs it, where the goal says so.
     pub(crate) fn user(&self) -> Option<&str> {
         match &self.want {

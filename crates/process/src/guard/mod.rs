@@ -14,7 +14,7 @@ use std::io::{self, PipeWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ use crate::cgroup;
 use crate::ended::END_TIMEOUT;
 use crate::handles::{self, Handles};
 use crate::segments::Makers;
-use crate::syscall::{self, wait};
+use crate::syscall::{self, Slot, wait};
 use crate::tree;
 
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
@@ -41,14 +41,6 @@ const DISMISSED: u8 = 1;
 const FREE: i32 = 0;
 /// It is about to be filled.
 const TAKEN: i32 = i32::MIN;
-
-/// A process or group to end, in memory that the guardian shares: as `kill` takes it, a process, or the group of minus that number.
-#[derive(Debug, Default)]
-pub(crate) struct Slot {
-    target: AtomicI32,
-    /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
-    since: AtomicU64,
-}
 
 /// The guardian, as this process has it.
 struct Guard {

@@ -1,14 +1,15 @@
 //! A program with its words and variables, as the kernel takes them: made before there is a child, whose memory is this process's.
 
-use std::ffi::{CString, OsStr, OsString, c_char};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::{env, io, ptr};
+use std::{env, io};
 
 use rustix::fs::{Access, access};
 
 use super::order::Order;
+use crate::syscall::Texts;
 
 /// Where programs are looked for without `PATH`, as `execvp` has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";
@@ -21,12 +22,6 @@ pub(crate) struct Image {
     pub(crate) file: CString,
     pub(crate) words: Texts,
     pub(crate) variables: Texts,
-}
-
-/// Texts, and where they are, with a null at the end.
-pub(crate) struct Texts {
-    _texts: Vec<CString>,
-    places: Vec<*const c_char>,
 }
 
 impl Image {
@@ -64,22 +59,6 @@ impl Image {
             words,
             variables: Texts::of(pairs)?,
         })
-    }
-}
-
-impl Texts {
-    fn of(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Self> {
-        let texts: Vec<CString> = texts.map(CString::new).collect::<Result<_, _>>()?;
-        let places = texts.iter().map(|text| text.as_ptr());
-        Ok(Self {
-            places: places.chain([ptr::null()]).collect(),
-            _texts: texts,
-        })
-    }
-
-    /// Each points to a text that lives as long as this, and the last is null.
-    pub(crate) fn places(&self) -> &[*const c_char] {
-        &self.places
     }
 }
 

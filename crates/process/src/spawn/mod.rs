@@ -22,10 +22,10 @@ use crate::cgroup::Cgroup;
 use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
 use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
+use image::Image;
 
-pub(crate) use image::Image;
 pub use image::find;
-pub use order::{Bound, Order, Output, ThpSwitch};
+pub use order::{Bound, Order, Output};
 
 /// Nodes that fit a mask here.
 const NODES: usize = 1024;
@@ -200,7 +200,7 @@ impl Left {
     fn execute(&mut self, image: &Image) -> Failure {
         unblock_signals();
         self.began = Some(Instant::now());
-        Step::Program.failed(execute(image))
+        Step::Program.failed(execute(&image.file, &image.words, &image.variables))
     }
 }
 

@@ -7,6 +7,7 @@ use chase::counters::program::Countable;
 use model::Bytes;
 
 use crate::rights::ShutIn;
+use crate::syscall::ThpSwitch;
 
 /// Where a program runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,16 +18,6 @@ pub struct Bound {
     pub nodes: Vec<u32>,
     /// From these by turns?
     pub interleave: bool,
-}
-
-/// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThpSwitch {
-    #[default]
-    Left,
-    Off,
-    /// Off but for advised memory.
-    ExceptAdvised,
 }
 
 #[derive(Default)]

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use chase::counters::program::{Countable, Event};
 
-use super::{Failure, Order, Outputs, Step, ThpSwitch, wait};
+use super::{Failure, Order, Outputs, Step, wait};
+use crate::syscall::ThpSwitch;
 
 /// How a program is started here.
 #[derive(Default)]

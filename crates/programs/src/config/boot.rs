@@ -3,6 +3,7 @@
 use host::parse::memparse;
 use model::Bytes;
 
+use super::boot_thp::ThpSizes;
 use super::kernel_number;
 use super::passed_over::{Ignored, IgnoredWhy};
 use super::pool_request::{PoolRequest, request};
@@ -22,6 +23,8 @@ pub struct Boot {
     pub cma_only: bool,
     /// `transparent_hugepage=`.
     pub thp: Option<String>,
+    /// `thp_anon=` and `thp_shmem=`, each of which adds to those before it.
+    pub thp_sizes: Vec<ThpSizes>,
     /// Counts of which the kernel takes the digits at the beginning alone, as `4` of `hugepages=4G`.
     pub digits: Vec<DigitsTaken>,
     /// `sysctl.vm.nr_hugepages=`, which [`Boot::with_sysctl`] makes a pool.
@@ -85,7 +88,7 @@ pub struct BootPool {
 
 /// The size that the next `hugepages=` counts.
 #[derive(Clone, Copy)]
-enum Next {
+pub(super) enum Next {
     /// None was given yet: the default size, silently.
     Implicit,
     Size(Bytes),
@@ -185,13 +188,7 @@ impl Boot {
                 "sysctl.vm.nr_hugepages" | "sysctl.vm/nr_hugepages" => {
                     boot.sysctl = by_sysctl(word, value).or(boot.sysctl.take());
                 }
-                "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
-                "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
-                name => {
-                    if let Some(meant) = meant(name) {
-                        boot.ignore(word, IgnoredWhy::Misspelt(meant));
-                    }
-                }
+                name => boot.other(word, name, value),
             }
         }
         boot
@@ -219,7 +216,16 @@ impl Boot {
         self.pools.iter().any(|pool| pool.size == size || pool.size.is_none())
     }
 
-    fn ignore(&mut self, parameter: &str, why: IgnoredWhy) -> Next {
+    /// A parameter that is none of the pools'.
+    fn other(&mut self, word: &str, name: &str, value: &str) {
+        if !self.take_thp(word, name, value)
+            && let Some(meant) = meant(name)
+        {
+            self.ignore(word, IgnoredWhy::Misspelt(meant));
+        }
+    }
+
+    pub(super) fn ignore(&mut self, parameter: &str, why: IgnoredWhy) -> Next {
         let parameter = parameter.to_owned();
         self.ignored.push(Ignored { parameter, why });
         Next::Ignored
@@ -285,15 +291,12 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Does the kernel set anything aside for `hugetlb_cma=`, an amount or one for each node? It drops what is less than a page (hugetlb_cma_reserve()).
-fn has_page(cma: &str) -> bool {
-    let is_page = |amount: &str| memparse(amount).is_some_and(|bytes| bytes >= Bytes::gib(1));
+/// What the kernel sets aside for `hugetlb_cma=`, an amount or one for each node. It drops what is less than a page (hugetlb_cma_reserve()).
+fn set_aside(cma: &str) -> Bytes {
+    let amount = |amount: &str| memparse(amount).filter(|bytes| *bytes >= Bytes::gib(1));
     match cma.contains(':') {
-        true => cma
-            .split(',')
-            .filter_map(|part| part.split_once(':'))
-            .any(|(_, amount)| is_page(amount)),
-        false => is_page(cma),
+        true => cma.split(',').filter_map(|part| amount(part.split_once(':')?.1)).sum(),
+        false => amount(cma).unwrap_or_default(),
     }
 }
 
@@ -301,11 +304,6 @@ fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {
     let pages = kernel_number::taken(value)?;
     let parameter = word.to_owned();
     Some(DigitsTaken { parameter, pages })
-}
-
-/// The policies of THP that the kernel takes.
-pub(super) fn is_policy(value: &str) -> bool {
-    matches!(value, "always" | "madvise" | "never")
 }
 
 impl Boot {
@@ -330,7 +328,12 @@ impl Boot {
 
     /// `hugetlb_cma=` where the kernel makes no gigantic pages at boot for it (hugetlb_hstate_alloc_pages()).
     pub fn cma_at_run_time(&self) -> Option<&str> {
-        self.cma.as_deref().filter(|cma| has_page(cma) && !self.cma_only)
+        self.cma.as_deref().filter(|_| self.cma_bytes().0 > 0 && !self.cma_only)
+    }
+
+    /// Memory that `hugetlb_cma=` sets aside for gigantic pages.
+    pub fn cma_bytes(&self) -> Bytes {
+        self.cma.as_deref().map(set_aside).unwrap_or_default()
     }
 
     /// Without the pools that the kernel passes over for it.

@@ -4,22 +4,24 @@ use host::Source;
 use model::{Cause, Unread};
 
 use super::Setting;
-use super::files::{Line, grouped, said, whole};
+use super::files::{Line, file_name, grouped, said, whole};
 use super::given::script::{self, Written};
+use super::given::service::variables;
 use super::policy;
+use super::rights::Rights;
 
 /// What the units of huge pages write, each by itself.
 pub(super) fn of_units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Written>, Unread> {
-    let units = policy::unit_files(source)?.into_iter();
-    Ok(units.map(|(path, text)| of_unit(&path, &text, refused)).collect())
+    let units = policy::unit_files(source)?;
+    Ok(units.iter().map(|files| of_unit(files, refused)).collect())
 }
 
-/// What the commands of a unit write when it starts.
-pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Written {
+/// What the commands of a unit write when it starts, as far as they have the right to. Its files are paths and texts, drop-ins behind its own.
+pub(super) fn of_unit(files: &[(String, String)], refused: &mut Vec<Unread>) -> Written {
     let mut all = Written::default();
-    let environment = environment(text);
-    for command in started(path, text) {
-        match command.written(path, &environment) {
+    let (environment, rights) = (environment(files), Rights::of(files));
+    for command in started(files) {
+        match command.written(&environment, &rights) {
             Ok(written) => all.add(written),
             Err(why) => refused.push(why),
         }
@@ -27,49 +29,33 @@ pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Writ
     all
 }
 
-/// Variables of a unit as a shell assigns them, where no file may give them other values.
-fn environment(text: &str) -> String {
-    let mut all = String::new();
-    for (key, value) in said("", text, &['#', ';']).filter_map(|line| line.pair()) {
-        match key {
-            "EnvironmentFile" => return String::new(),
-            "Environment" if value.is_empty() => all.clear(),
-            "Environment" => {
-                let words = shlex::split(value).unwrap_or_default();
-                all.extend(
-                    words
-                        .iter()
-                        .filter(|word| is_plain(word))
-                        .map(|word| format!("{word}; ")),
-                );
-            }
+/// Variables of a unit, where no file may give them other values.
+fn environment(files: &[(String, String)]) -> Vec<Setting> {
+    let mut all = Vec::new();
+    for line in files.iter().flat_map(|(path, text)| said(path, text, &['#', ';'])) {
+        match line.pair() {
+            Some(("EnvironmentFile", _)) => return Vec::new(),
+            Some(("Environment", "")) => all.clear(),
+            Some((name @ "Environment", value)) => all.extend(variables(&line.setting(name, value))),
             _ => {}
         }
     }
     all
 }
 
-/// `NAME=VALUE` that means the same to systemd and to a shell.
-fn is_plain(word: &str) -> bool {
-    let is_name = |name: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_part)
-    };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_./,:+-".contains(c);
-    word.split_once('=')
-        .is_some_and(|(name, value)| is_name(name) && value.chars().all(is_part))
-}
-
 /// A command of a unit. A capture may lack the lines around one.
 struct Command<'a> {
+    path: &'a str,
     lines: Vec<Line<'a>>,
+    /// `ExecStartPre`; empty where its line is not there.
+    key: String,
     text: String,
     is_part: bool,
 }
 
 impl Command<'_> {
     /// systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
-    fn written(&self, path: &str, environment: &str) -> Result<Written, Unread> {
+    fn written(&self, environment: &[Setting], rights: &Rights) -> Result<Written, Unread> {
         let own = self.text.trim_start_matches(['@', '-', ':', '+', '!', '|']);
         let prefixes = &self.text[..self.text.len() - own.len()];
         let words = shlex::split(own).unwrap_or_default();
@@ -96,9 +82,29 @@ impl Command<'_> {
             true => text,
             false => text.replace("$$", "$"),
         };
-        let mut written = script::written(path, &(environment.to_owned() + &text), self.lines[0].number() - 1);
+        let mut written = script::written(self.path, environment, &text, self.lines[0].number() - 1);
         written.settings = written.settings.into_iter().map(|set| self.placed(set)).collect();
-        Ok(written)
+        let why = rights
+            .why_not(&self.key, prefixes)
+            .filter(|_| !script::changes_user(own));
+        match (why, written.settings.iter().find(|set| is_of_root(&set.name))) {
+            (None, _) => Ok(written),
+            (Some(_), None) => Ok(Written::default()),
+            (Some(why), Some(first)) => Err(self.refused(first, &why, prefixes)),
+        }
+    }
+
+    /// systemd gives a start up when a command fails, unless `-` is in front of it.
+    fn refused(&self, first: &Setting, why: &str, prefixes: &str) -> Unread {
+        let effect = match !prefixes.contains('-') && ends_in_write(&self.text) {
+            true => "so the service does not start",
+            false => "so the write has no effect",
+        };
+        let why = format!(
+            "{}: {why}, {effect}: write `+` in front of the command, or better, set it in a unit of root's or in tmpfiles.d",
+            first.name
+        );
+        Unread::new(Cause::Garbled, &first.place, why)
     }
 
     /// With the line that it is written in, of several that the command goes on over.
@@ -115,14 +121,50 @@ impl Command<'_> {
     }
 }
 
+/// Is it a file that is root's alone, or a setting of sysctl? Control groups and files of processes may be another user's.
+fn is_of_root(name: &str) -> bool {
+    const BELOW: [&str; 3] = ["/proc/sys/", "/sys/kernel/", "/sys/devices/system/"];
+    !name.starts_with('/') || BELOW.iter().any(|below| name.starts_with(below))
+}
+
+/// Is a write to a file of the kernel what a command ends in, so that it fails with it?
+fn ends_in_write(command: &str) -> bool {
+    let command = command.replace("&&", " ").replace(">&", ">").replace('>', " > ");
+    let whole = command.trim_end_matches([' ', ';', '"', '\'']);
+    let last = whole.rsplit([';', '|']).next().unwrap_or_default();
+    let words: Vec<&str> = last
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'']))
+        .collect();
+    let is_file = |word: &&str| word.starts_with('/') && is_of_root(word);
+    let behind = |name: &'static str| words.iter().skip_while(move |word| file_name(word) != name).skip(1);
+    let sets = |word: &&str| matches!(*word, "-w" | "--write") || (word.contains('=') && !word.starts_with('-'));
+    let is_write = words.windows(2).any(|pair| pair[0] == ">" && is_file(&pair[1]))
+        || behind("tee").any(is_file)
+        || behind("sysctl").any(sets);
+    is_write && !whole.contains("||") && !whole.contains('&')
+}
+
 /// A command that lacks its beginning, without the option and the quote of its shell.
 fn opened(text: &str) -> &str {
     let text = text.strip_prefix("-c").unwrap_or(text).trim_start();
     text.strip_prefix(['"', '\'']).unwrap_or(text)
 }
 
+/// What starts a unit: an empty setting takes those of its name back, also those of other files.
+fn started(files: &[(String, String)]) -> Vec<Command<'_>> {
+    let mut all: Vec<Command<'_>> = Vec::new();
+    for command in files.iter().flat_map(|(path, text)| started_by(path, text)) {
+        match command.text.is_empty() && !command.is_part {
+            true => all.retain(|own| own.key != command.key),
+            false => all.push(command),
+        }
+    }
+    all
+}
+
 /// What it does when it stops, or reads its settings again, is no request.
-fn started<'a>(path: &'a str, text: &'a str) -> Vec<Command<'a>> {
+fn started_by<'a>(path: &'a str, text: &'a str) -> Vec<Command<'a>> {
     let mut is_stop = false;
     let command = |lines: Vec<Line<'a>>| {
         let text = whole(&lines);
@@ -132,6 +174,8 @@ fn started<'a>(path: &'a str, text: &'a str) -> Vec<Command<'a>> {
         }
         let is_start = pair.map_or(!is_stop, |(key, _)| key.starts_with("ExecStart"));
         is_start.then(|| Command {
+            path,
+            key: pair.map_or("", |(key, _)| key.trim_end()).to_owned(),
             text: pair.map_or(&*text, |(_, value)| value.trim()).to_owned(),
             is_part: pair.is_none(),
             lines,
@@ -160,106 +204,4 @@ fn needs_shell(words: &[String]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use host::{Snapshot, Source, Tree};
-
-    use super::of_unit;
-    use crate::config::Config;
-
-    #[test]
-    fn what_is_in_doubt_or_refused_is_said_of_a_machine() {
-        let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-        let script = format!("#!/bin/sh\necho 0 > {pool}\n[ $1 ] && echo 8 > {pool}\n");
-        let tree = Tree::new()
-            .line("/etc/hostname", "a")
-            .file(
-                "/etc/systemd/system/hugepages.service",
-                format!("ExecStart=/bin/echo 8 > {pool}\n"),
-            )
-            .file("/etc/rc.local", script);
-        let source = Source::from_tree("made", tree);
-        let config = Config::read(&source, &Snapshot::take(&source));
-        let place = config.pool_lines.unread().map(|why| why.place.as_str());
-        assert_eq!(place, Some("/etc/rc.local:3"));
-        assert_eq!(config.refused.len(), 1, "{:?}", config.refused);
-    }
-
-    /// Values with their lines, and how much is refused.
-    fn read(text: &str) -> (String, usize) {
-        let text = text
-            .replace("POOL", "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
-            .replace("LARGE", "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
-        let mut refused = Vec::new();
-        let written = of_unit("a", &text, &mut refused);
-        assert_eq!(written.unresolved, [], "{text}");
-        let all = written
-            .settings
-            .iter()
-            .map(|set| format!("{} {}", set.place, set.value));
-        (all.collect::<Vec<_>>().join(", "), refused.len())
-    }
-
-    #[test]
-    fn commands_of_a_capture_count_without_their_first_line() {
-        for text in [
-            "[Service]\n\n'echo 16 > POOL'\n",
-            "[Service]\n\n-c \"echo 16 > POOL\"\n",
-            "[Service]\n\n\"echo 16 > POOL\"\n",
-            "[Service]\n\nN=1; echo 16 > POOL'\n",
-            "[Service]\nExecStart=/bin/sh -c \\\n  'echo 16 > POOL'\n",
-        ] {
-            assert_eq!(read(text), ("a:3 16".to_owned(), 0), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_blank_line_ends_a_command_and_a_comment_does_not() {
-        let blank = "ExecStart=/bin/sh -c 'echo 8 > POOL; \\\n\nExecStartPost=/bin/sh -c 'echo 16 > LARGE'\n";
-        assert_eq!(read(blank).0, "a:1 8, a:3 16");
-        let comment = "ExecStart=/bin/sh -c 'true; \\\n# text\n  echo 16 > POOL'\n";
-        assert_eq!(read(comment).0, "a:3 16");
-    }
-
-    #[test]
-    fn a_write_is_in_the_line_that_names_its_file() {
-        let text = "[Service]\nExecStart=/bin/sh -c 'echo 8 > POOL; \\\n  echo 16 > LARGE'\n";
-        assert_eq!(read(text).0, "a:2 8, a:3 16");
-    }
-
-    #[test]
-    fn doubled_signs_and_variables_of_a_unit_are_read_as_systemd_does() {
-        for text in [
-            "ExecStart=/bin/bash -c 'N=2; echo 8 > /sys/kernel/mm/hugepages/hugepages-$${N}048kB/nr_hugepages'\n",
-            "ExecStart=/bin/sh -c 'N=8; echo $$N > POOL'\n",
-            "ExecStart=/bin/sh -c 'N=8; echo $${N} > POOL'\n",
-            "ExecStart=/bin/sh -c 'printf %%s 8 > POOL'\n",
-            "ExecStart=/bin/sh -c 'printf \"%%s\" 8 > POOL'\n",
-        ] {
-            assert_eq!(read(text), ("a:1 8".to_owned(), 0), "{text}");
-        }
-        let variable = "Environment=\"N=8\" M=2\nExecStart=/bin/sh -c 'echo ${N} > POOL'\n";
-        assert_eq!(read(variable), ("a:2 8".to_owned(), 0));
-    }
-
-    #[test]
-    fn without_a_shell_nothing_is_written_behind_launchers_either() {
-        for program in ["/bin/echo", "/usr/bin/env echo", "nice -n 5 echo", "sudo echo"] {
-            assert_eq!(
-                read(&format!("ExecStart={program} 8 > POOL\n")),
-                (String::new(), 1),
-                "{program}"
-            );
-        }
-        for start in [
-            "/usr/bin/env sh -c 'echo 8 > POOL'",
-            "|echo 8 > POOL",
-            "@/bin/sh sh -c 'echo 8 > POOL'",
-        ] {
-            assert_eq!(
-                read(&format!("ExecStart={start}\n")),
-                ("a:1 8".to_owned(), 0),
-                "{start}"
-            );
-        }
-    }
-}
+mod tests;

@@ -100,7 +100,7 @@ fn units(source: &Source, at_boot: &[String]) -> Result<Vec<Dormant>, Unread> {
     for directory in unit::DIRECTORIES {
         for (name, path, text) in all_in(source, directory, is_wanted)? {
             let is_started = |line: &str| ["WantedBy=", "RequiredBy="].iter().any(|key| line.starts_with(key));
-            let written = commands::of_unit(&path, &text, &mut Vec::new()).settings;
+            let written = commands::of_unit(&[(path, text.clone())], &mut Vec::new()).settings;
             let line = written.iter().find_map(policy::of_file);
             if let Some(line) = line.filter(|_| text.lines().any(is_started)) {
                 let starter = Starter::Unit(name);

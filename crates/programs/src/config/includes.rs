@@ -4,7 +4,7 @@ use model::{Cause, Unread};
 
 use super::files::{Line, content, listed, said};
 use host::Source;
-use host::source::beside;
+use host::tree::beside;
 
 /// Files that include each other end here, as in MySQL (mysys/my_default.cc) and PostgreSQL (guc-file.l).
 pub(crate) const DEEPEST: usize = 10;
@@ -63,10 +63,23 @@ impl<'a> Files<'a> {
         let Some(text) = content(self.source, &format!("{}{path}", self.root))? else {
             return Ok(false);
         };
+        self.lines(path, &text, depth, reader)?;
+        Ok(true)
+    }
+
+    /// Hands over the text of a file with all that it includes.
+    ///
+    /// # Errors
+    /// As for a file.
+    pub(crate) fn text(&mut self, path: &str, text: &str, reader: &mut impl Reader) -> Result<(), Unread> {
+        self.lines(path, text, 0, reader)
+    }
+
+    fn lines<R: Reader>(&mut self, path: &str, text: &str, depth: usize, reader: &mut R) -> Result<(), Unread> {
         self.read.push(path.to_owned());
         reader.begin(depth);
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        for line in said(path, &text, R::COMMENT) {
+        for line in said(path, text, R::COMMENT) {
             match reader.line(depth, line) {
                 Some(Include::File(file)) => {
                     self.at(&beside(directory, &file), depth + 1, reader)?;
@@ -84,7 +97,7 @@ impl<'a> Files<'a> {
                 None => {}
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn count(&mut self, path: &str) -> Result<(), Unread> {

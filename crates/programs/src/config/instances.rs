@@ -13,7 +13,7 @@ use host::Source;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     pub sga: Bytes,
-    /// `sga_max_size` or `sga_target`, with its place.
+    /// `sga_max_size` or `sga_target`, with its place, or the pools that are set one by one.
     pub setting: Setting,
     /// `use_large_pages=ONLY`: it does not start where the pool cannot hold all of it.
     pub is_strict: bool,
@@ -23,7 +23,7 @@ pub struct Instance {
 const PRODUCTS: &str = "/u01/app/oracle/product";
 
 /// Those of text files (init.ora). On a running machine their owner decides what stands at such a path: there none is read.
-pub(super) fn read(source: &Source) -> Result<Vec<Instance>, Unread> {
+pub(super) fn read(source: &Source) -> Result<Vec<Parameters>, Unread> {
     if source.is_live() {
         return Ok(Vec::new());
     }
@@ -33,7 +33,7 @@ pub(super) fn read(source: &Source) -> Result<Vec<Instance>, Unread> {
             let directory = format!("{PRODUCTS}/{version}/{home}/dbs");
             let is_own = |name: &str| name.starts_with("init") && name.ends_with(".ora");
             for (_, path, text) in all_in(source, &directory, is_own)? {
-                instances.extend(Parameters::of(&path, &text).instance());
+                instances.push(Parameters::of(&path, &text));
             }
         }
     }
@@ -48,6 +48,25 @@ pub struct Parameters {
 }
 
 const SIZES: [&str; 4] = ["sga_target", "sga_max_size", "memory_target", "memory_max_target"];
+/// Parts of an SGA that is managed by hand. Those that are not set have defaults of their own.
+const POOLS: [&str; 16] = [
+    "db_cache_size",
+    "db_keep_cache_size",
+    "db_recycle_cache_size",
+    "db_2k_cache_size",
+    "db_4k_cache_size",
+    "db_8k_cache_size",
+    "db_16k_cache_size",
+    "db_32k_cache_size",
+    "shared_pool_size",
+    "large_pool_size",
+    "java_pool_size",
+    "streams_pool_size",
+    "memoptimize_pool_size",
+    "inmemory_size",
+    "vector_memory_size",
+    "log_buffer",
+];
 const USES: [&str; 5] = ["TRUE", "FALSE", "ONLY", "AUTO", "AUTO_ONLY"];
 
 impl Parameters {
@@ -70,7 +89,7 @@ impl Parameters {
 
     /// Has a text such a line?
     pub(super) fn is_in(text: &str) -> bool {
-        let decides = |name: &str| name == "use_large_pages" || SIZES.contains(&name);
+        let decides = |name: &str| name == "use_large_pages" || is_size(name);
         Self::of("", text).settings.iter().any(|set| decides(&set.name))
     }
 
@@ -89,7 +108,7 @@ impl Parameters {
     pub(super) fn refused(&self) -> impl Iterator<Item = Unread> {
         let own = self.settings.iter().filter(|set| !is_template(&set.value));
         own.filter_map(|set| match set.name.as_str() {
-            name if SIZES.contains(&name) && bytes(&set.value).is_none() => {
+            name if is_size(name) && bytes(&set.value).is_none() => {
                 Some(set.garbled("a size such as 8G: the instance does not start with it"))
             }
             "use_large_pages" if !USES.contains(&set.value.as_str()) => {
@@ -103,6 +122,12 @@ impl Parameters {
     pub fn memory_target(&self) -> Option<&Setting> {
         let target = self.sized("memory_target").or_else(|| self.sized("memory_max_target"));
         target.map(|(_, set)| set)
+    }
+
+    /// Is its SGA to be locked? One in files of /dev/shm cannot be (ORA-00847).
+    pub fn locks_sga(&self) -> Option<&Setting> {
+        let set = self.last("lock_sga").filter(|set| set.value == "TRUE");
+        set.filter(|_| self.memory_target().is_none())
     }
 
     /// May it take huge pages?
@@ -139,12 +164,32 @@ impl Parameters {
     pub fn instance(&self) -> Option<Instance> {
         let sizes = [self.sized("sga_target"), self.sized("sga_max_size")];
         let (sga, setting) = sizes.into_iter().flatten().max_by_key(|(sga, _)| *sga)?;
-        Some(Instance {
-            sga,
-            setting: setting.clone(),
-            is_strict: self.is_strict(),
-        })
+        Some(self.with(sga, setting.clone()))
     }
+
+    /// The instance with as much of its SGA as is set: all of it, or else the pools of one that is managed by hand.
+    pub fn at_least(&self) -> Option<Instance> {
+        let by_hand = || {
+            let (sizes, lines): (Vec<Bytes>, Vec<&Setting>) = POOLS.iter().filter_map(|pool| self.sized(pool)).unzip();
+            let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+            let sga: Bytes = sizes.into_iter().sum();
+            let setting = Setting::new(&lines.first()?.place, names.join(" + "), sga.to_string());
+            Some(self.with(sga, setting))
+        };
+        self.instance().or_else(by_hand)
+    }
+
+    fn with(&self, sga: Bytes, setting: Setting) -> Instance {
+        Instance {
+            sga,
+            setting,
+            is_strict: self.is_strict(),
+        }
+    }
+}
+
+fn is_size(name: &str) -> bool {
+    SIZES.contains(&name) || POOLS.contains(&name)
 }
 
 /// A number of bytes, or with one letter for its unit.
@@ -244,6 +289,21 @@ mod tests {
         let own = Parameters::of("a", "*.memory_target=4G\n");
         assert_eq!((own.instance(), own.takes_pages()), (None, false));
         assert!(!Parameters::is_in("ALTER SYSTEM SET sga_target=4G;\n"));
+    }
+
+    #[test]
+    fn an_sga_by_hand_has_at_least_its_pools() {
+        let own = Parameters::of(
+            "a",
+            "ORCL.__db_cache_size=9G\nsga_target=0\ndb_cache_size=8G\nshared_pool_size=2G\nlarge_pool_size=0\n",
+        );
+        let least = own.at_least().expect("pools");
+        assert_eq!((own.instance(), least.sga), (None, Bytes::gib(10)));
+        assert_eq!(least.setting.name, "db_cache_size + shared_pool_size");
+        let whole = Parameters::of("a", "sga_target=16G\ndb_cache_size=8G\n");
+        assert_eq!(whole.at_least(), whole.instance());
+        assert!(Parameters::is_in("*.db_cache_size=8G\n"));
+        assert_eq!(Parameters::of("a", "db_cache_size=8GB\n").refused().count(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What was asked for: boot parameters and configuration files, to compare with what the kernel has.
 
 mod boot;
+mod boot_thp;
 mod commands;
 mod distribution;
 mod dormant;
@@ -17,6 +18,7 @@ mod policy;
 mod pool_lines;
 mod pool_request;
 mod pool_words;
+mod rights;
 mod settings;
 mod sysctl_files;
 mod tuned;
@@ -35,6 +37,7 @@ use host::{Accounts, Snapshot, Source};
 pub use crate::mysql::conf as mysql;
 pub use crate::postgres::conf as postgres;
 pub use boot::{Boot, BootForm, BootLine, BootPool, DigitsTaken};
+pub use boot_thp::ThpSizes;
 pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
 pub use dormant::{Dormant, Starter};
@@ -49,7 +52,7 @@ pub use pool_words::OnBoot;
 pub use settings::{Setting, Settings};
 pub(crate) use sysctl_files::applies_sysctl;
 pub use sysctl_files::is_packaged;
-pub use unit::Unit;
+pub use unit::{Unit, is_of_manager};
 pub use vmware::Vmware;
 
 use files::listed;
@@ -74,7 +77,7 @@ pub struct Config {
     /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
     pub enclaves: Option<Setting>,
     /// Instances of Oracle that files of a root describe.
-    pub instances: Reading<Vec<Instance>>,
+    pub instances: Reading<Vec<Parameters>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -99,6 +102,8 @@ pub struct Config {
     pub total: Reading<Bytes>,
     /// Is this a container that sees its own processes alone?
     pub is_inside: bool,
+    /// Is it a partition of POWER with the hash MMU? There pages of 16 GiB are the hypervisor's to give (arch/powerpc/mm/hugetlbpage.c).
+    pub is_hash_partition: bool,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
     /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
@@ -170,7 +175,7 @@ impl Config {
         let pool_lines = pool_lines::read(source, &next_boot, &units, &mut noticed).into();
         let refused = refused(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
-            lines.retain(|line| boot::is_policy(&line.value));
+            lines.retain(|line| boot_thp::is_policy(&line.value));
             lines
         });
         Self {
@@ -199,6 +204,7 @@ impl Config {
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
             total: total(source, snapshot),
             is_inside: is_inside(source),
+            is_hash_partition: is_hash_partition(source),
             hugetlb_files: hugetlb_files(source),
         }
     }
@@ -211,6 +217,16 @@ fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
     let boot = match lacks(Feature::NodePages) {
         true => boot.without_nodes(),
         false => boot,
+    };
+    let sizes = snapshot
+        .kernel
+        .base_page
+        .known()
+        .zip(snapshot.thp.known().and_then(|thp| thp.pmd_size.known()));
+    let boot = match sizes {
+        _ if lacks(Feature::SizesAtBoot) => boot.without_thp_sizes(),
+        Some((page, pmd)) => boot.with_thp_sizes(*page, *pmd),
+        None => boot,
     };
     boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
 }
@@ -227,7 +243,7 @@ fn refused(
     let limit_lines = limit_lines.known().into_iter().flatten();
     let policies = policies.known().into_iter().flatten();
     let limits = limit_lines.filter(|line| line.item == "memlock" && !limits::is_known(line));
-    let policies = policies.filter(|line| !boot::is_policy(&line.value));
+    let policies = policies.filter(|line| !boot_thp::is_policy(&line.value));
     sysctl
         .filter_map(sysctl_files::refused)
         .chain(limits.map(|line| {
@@ -302,6 +318,18 @@ fn is_inside(source: &Source) -> bool {
             .line("/proc/2/comm")
             .known()
             .is_none_or(|name| name != "kthreadd")
+}
+
+fn is_hash_partition(source: &Source) -> bool {
+    let cpuinfo = source.text("/proc/cpuinfo");
+    let has = |name: &str, value: &str| {
+        let mut fields = cpuinfo.known().into_iter().flat_map(|text| text.lines());
+        fields.any(|line| {
+            line.split_once(':')
+                .is_some_and(|(own, is)| (own.trim(), is.trim()) == (name, value))
+        })
+    };
+    has("platform", "pSeries") && has("MMU", "Hash")
 }
 
 /// The files below every hugetlbfs mount, one level of directories deep.

@@ -30,8 +30,10 @@ pub enum IgnoredWhy {
     Misspelt(&'static str),
     /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
     NodesTooOld,
-    /// It is no policy of THP.
-    NotAPolicy,
+    /// It is no policy of THP, which are these.
+    NotAPolicy(&'static str),
+    /// The kernel refuses its sizes of THP.
+    NotThpSizes(&'static str),
     /// `sysctl.NAME=` on a kernel before 5.8.
     SysctlTooOld,
     /// Pages of 1 GiB and more beside `hugetlb_cma=`.
@@ -42,6 +44,8 @@ impl IgnoredWhy {
     pub fn text(self) -> String {
         let why = match self {
             Self::Misspelt(meant) => return format!("the kernel has no such parameter: it is `{meant}=`"),
+            Self::NotAPolicy(policies) => return format!("the kernel takes one of {policies}"),
+            Self::NotThpSizes(why) => return format!("the kernel refuses the whole value: {why}"),
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
             Self::FollowsIgnored => "it follows a page size that is ignored",
             Self::SizeTwice => "that page size was given before; a `hugepages=` right behind it is dropped, too",
@@ -51,7 +55,6 @@ impl IgnoredWhy {
             Self::InOneWord => "the kernel reads a page size to its end and no further; a blank ends a parameter",
             Self::CountTwice => "the count of that pool was given before, and the first one holds",
             Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
-            Self::NotAPolicy => "the kernel takes always, madvise or never",
             Self::BesideCma => "with hugetlb_cma= the kernel makes no pages of 1G and more at boot",
             Self::SysctlTooOld => "Linux before 5.8 reads no sysctl settings there",
             Self::NodesTooOld => {

@@ -2,14 +2,13 @@
 
 use model::Unread;
 
-use super::files::{first, has_configuration, listed, said};
+use super::files::{content, has_configuration, listed};
 use super::given::script::{Unresolved, Written};
+use super::tuned::{Set, profiles, sets};
 use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
-/// Of profiles.
-const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
 
 /// A place that sets the policy, `FILE:LINE` or the boot parameter, and its value: `always`, `madvise` or `never`.
@@ -60,14 +59,14 @@ pub(super) fn of_file(setting: &Setting) -> Option<Setting> {
     is_policy.then(|| set(&setting.place, &setting.value))
 }
 
-/// The files of units that are named for huge pages and start at boot.
-pub(super) fn unit_files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
-    let mut files = Vec::new();
-    for name in units_at_boot(source)? {
-        let paths = unit::DIRECTORIES.map(|directory| format!("{directory}/{name}"));
-        files.extend(first(source, paths)?);
-    }
-    Ok(files)
+/// The files of each unit that is named for huge pages and starts at boot: paths and texts.
+pub(super) fn unit_files(source: &Source) -> Result<Vec<Vec<(String, String)>>, Unread> {
+    let with_text = |path: String| Ok(content(source, &path)?.map(|text| (path, text)));
+    let of = |name: String| {
+        let paths = unit::files(source, &name)?.into_iter();
+        paths.filter_map(|path| with_text(path).transpose()).collect()
+    };
+    units_at_boot(source)?.into_iter().map(of).collect()
 }
 
 /// Units that are named for huge pages and start at boot: those that something wants. Where no such link is there at all, as in older captures,
@@ -97,19 +96,13 @@ pub(super) fn is_named(name: &str) -> bool {
 
 /// The active profile and, if that says nothing, the ones it includes.
 fn tuned(source: &Source) -> Result<Vec<Setting>, Unread> {
-    let profiles = super::tuned::profiles(source)?;
-    let set = profiles.iter().find_map(|(path, text)| {
-        said(path, text, COMMENT).find_map(|line| {
-            let (key, value) = line.pair()?;
-            let value = match key {
-                key if key.starts_with("transparent_huge") || key.ends_with(ENABLED) => {
-                    super::tuned::value(value)?.to_owned()
-                }
-                key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
-                _ => return None,
-            };
-            Some(set(line.place(), &value))
-        })
-    });
+    let of = |own: Set<'_>| match own {
+        Set::Policy(policy) => Some(policy),
+        Set::File(file) => of_file(&file),
+        Set::Boot(place, words) => Some(set(place, &Boot::parse(words, None).thp?)),
+        Set::Sysctl(_) => None,
+    };
+    let profiles = profiles(source)?;
+    let set = profiles.iter().find_map(|(path, text)| sets(path, text).find_map(of));
     Ok(set.into_iter().collect())
 }

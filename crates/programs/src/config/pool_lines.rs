@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{content, first, has_configuration, in_sections, said};
+use super::files::{Line, content, first, has_configuration, said, taken};
 use super::given::script::{self, Unresolved, Written};
-use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, tuned, written};
+use super::tuned::{Set, profiles, sets};
+use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, written};
 
 /// Where the files of nodes are.
 const OF_NODES: &str = "system/node/node";
@@ -25,7 +26,7 @@ pub struct PoolLine {
     pub is_by_node: bool,
 }
 
-/// Those of sysfs.conf and tmpfiles, then those of units and of rc.local, then those of tuned, then those of the next boot; the first one for a size holds.
+/// Those of sysfs.conf and tmpfiles, then those of units and of rc.local, then those of PF_RING, then those of tuned, then those of the next boot; the first one for a size holds.
 ///
 /// # Errors
 /// If a file may not be read, or commands may set a pool to what only a run shows.
@@ -39,11 +40,12 @@ pub(super) fn read(
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
     let units = units.as_ref().map_err(Clone::clone)?;
-    let script = first(source, RC_LOCAL.map(str::to_owned))?.map(|(path, text)| script::written(&path, &text, 0));
+    let script = first(source, RC_LOCAL.map(str::to_owned))?.map(|(path, text)| script::written(&path, &[], &text, 0));
     for written in units.iter().chain(&script) {
         lines.extend(summed(written.known(Unresolved::may_be_pool)?));
     }
-    for (path, text) in tuned::profiles(source)? {
+    lines.extend(PoolWrite::by_size(&pf_ring(source)?, None));
+    for (path, text) in profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
@@ -53,6 +55,15 @@ pub(super) fn read(
 
 /// Where it is in both places, one is a link to the other.
 pub(super) const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
+
+fn pf_ring(source: &Source) -> Result<Vec<PoolWrite>, Unread> {
+    taken(
+        source,
+        ["/etc/pf_ring/hugepages.conf".to_owned()],
+        &['#'],
+        PoolWrite::of_pf_ring,
+    )
+}
 
 /// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
 pub(super) fn enclaves(source: &Source) -> Option<Setting> {
@@ -116,6 +127,18 @@ impl PoolWrite {
         Some(Self { line, node, after })
     }
 
+    pub(super) fn of_pf_ring(line: &Line<'_>) -> Option<Self> {
+        let (node, pages) = written::of_pf_ring(line)?;
+        let line = PoolLine {
+            place: line.place(),
+            size: None,
+            pages,
+            is_by_node: true,
+        };
+        let (node, after) = (Some(node), 0);
+        Some(Self { line, node, after })
+    }
+
     /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
     pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
         Self::by_size(writes, Some(default))
@@ -165,14 +188,10 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
 /// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
 fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
     let (mut lines, mut by_file) = (Vec::new(), Vec::new());
-    for (section, line) in in_sections(path, text, tuned::COMMENT) {
-        let Some((key, value)) = line.pair() else { continue };
-        match section {
-            "[bootloader]" if key.starts_with("cmdline") => {
-                let words = value.trim_matches(['"', '\'']).trim_start_matches(['+', '=']);
-                lines.extend(at_boot(&line.place(), &Boot::parse(words, None)));
-            }
-            "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
+    for set in sets(path, text) {
+        match set {
+            Set::Boot(place, words) => lines.extend(at_boot(&place, &Boot::parse(words, None))),
+            Set::File(file) => by_file.push(file),
             _ => {}
         }
     }

@@ -23,15 +23,12 @@ const NO_LONGER: u32 = 13;
 /// The setting of the pool of the default size.
 pub(super) const POOL: &str = "vm.nr_hugepages";
 
-/// Settings that profiles of tuned make, and that rules ask for.
-const OF_PROFILES: [&str; 3] = [POOL, "vm.zone_reclaim_mode", "kernel.numa_balancing"];
-
 /// All settings in the order in which they are applied, those of tuned among them: with `reapply_sysctl` files of /etc and /run follow it
 /// once more, and those of packages do not (tuned-main.conf).
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
     has_configuration(source)?;
     let mut settings = taken(source, files(source)?, &['#', ';'], setting)?;
-    let own = tuned::sysctls(source, &OF_PROFILES)?;
+    let own = tuned::sysctls(source)?;
     if own.is_empty() || !tuned::reapplies(source)? {
         settings.extend(own);
     } else {

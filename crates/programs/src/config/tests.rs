@@ -49,6 +49,53 @@ fn pairs_count_and_a_count_alone_is_of_the_default_size() {
     let both = boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugetlb_cma=4G transparent_hugepage=never");
     assert_eq!((both.ignored.len(), both.pages_of(Bytes::gib(1), None)), (0, Some(4)));
     assert_eq!((both.cma.as_deref(), both.thp.as_deref()), (Some("4G"), Some("never")));
+    // A part of less than a page is dropped.
+    let aside = |cma: &str| boot(&format!("hugetlb_cma={cma}")).cma_bytes();
+    assert_eq!(
+        [aside("4G"), aside("0:2G,1:512M,2:1G"), aside("512M")],
+        [4, 3, 0].map(Bytes::gib)
+    );
+}
+
+/// /proc/mounts is a link, and the one that people copy.
+#[test]
+fn mounts_are_read_by_either_name() {
+    let mounts = |tree: Tree| read(tree).tmpfs.known().map_or(0, Vec::len);
+    let older = Tree::new().line("/proc/mounts", "tmpfs /a tmpfs rw 0 0");
+    assert_eq!(mounts(older.clone()), 1);
+    let both = older.line("/proc/self/mounts", "proc /proc proc rw 0 0");
+    assert_eq!(mounts(both), 0);
+}
+
+#[test]
+fn pages_of_pf_ring_are_summed_over_nodes() {
+    let lines = read(Tree::new().line("/etc/hostname", "a").file(
+        "/etc/pf_ring/hugepages.conf",
+        "# ZC\nnode=0 hugepagenumber=1024 gid=1002\nnode=1 hugepages=512\n",
+    ));
+    let lines = lines.pool_lines.known().cloned().expect("lines");
+    let found: Vec<_> = lines
+        .iter()
+        .map(|line| (line.place.as_str(), line.size, line.pages))
+        .collect();
+    assert_eq!(found, [("/etc/pf_ring/hugepages.conf:3", None, 1536)]);
+}
+
+/// Of profiles in force the front one has its say on a name, even by a variable.
+#[test]
+fn a_profile_of_tuned_has_each_setting_once() {
+    let own = "[main]\ninclude=base\n[sysctl]\nvm.swappiness=1\nvm/swappiness=2\nvm.nr_hugepages=${n}\n";
+    let base = "[sysctl]\nvm.swappiness=9\nvm.nr_hugepages=8\nvm.hugetlb_shm_group=7\n";
+    let config = read(
+        Tree::new()
+            .line("/etc/tuned/active_profile", "own")
+            .file("/etc/tuned/own/tuned.conf", own)
+            .file("/usr/lib/tuned/profiles/base/tuned.conf", base),
+    );
+    let sysctl = config.sysctl.known().cloned().expect("settings");
+    let mut pairs: Vec<_> = sysctl.pairs().collect();
+    pairs.sort_unstable();
+    assert_eq!(pairs, [("vm.hugetlb_shm_group", "7"), ("vm.swappiness", "2")]);
 }
 
 #[test]
@@ -95,6 +142,59 @@ fn what_the_kernel_passes_over_says_why() {
         Boot::parse("hugepagesz=3M", None).ignored.is_empty(),
         "without sizes none is unsupported"
     );
+}
+
+#[test]
+fn policies_and_sizes_of_thp_are_taken_whole_or_refused() {
+    let taken = |value: &str| boot(&format!("thp_anon={value}")).thp_sizes;
+    for value in [
+        "2M:always",
+        "64K:always;2048K:never",
+        "16K,2M:inherit",
+        "\"64K-4M:madvise\"",
+        "0x200000:never",
+    ] {
+        let sizes = taken(value);
+        assert!(sizes.iter().any(|sizes| sizes.names(Bytes::mib(2))), "{value}");
+    }
+    assert!(!taken("64K-1M:always")[0].names(Bytes::mib(2)));
+    for value in [
+        "2M",
+        "2M:",
+        "2M:alway",
+        "2M:always;",
+        "2:always",
+        "8K:always",
+        "96K:always",
+        "2M-64K:always",
+        "64K-:always",
+        "1G:always",
+        "2M:within_size",
+        ",2M:always",
+    ] {
+        let ignored = ignored(&format!("thp_anon={value}"));
+        assert_eq!((taken(value).len(), ignored.len()), (0, 1), "{value}");
+        assert_eq!(ignored[0].0, format!("thp_anon={value}"));
+    }
+    let shared = boot("thp_shmem=8K:advise;2M:within_size thp_shmem=2M:madvise");
+    assert_eq!((shared.thp_sizes.len(), shared.ignored.len()), (1, 1));
+    let of_all = "transparent_hugepage_shmem=force transparent_hugepage_tmpfs=advise";
+    assert!(ignored(of_all).is_empty());
+    let wrong = "transparent_hugepage=on transparent_hugepage_shmem=madvise transparent_hugepage_tmpfs=force";
+    assert_eq!(ignored(wrong).len(), 3);
+}
+
+#[test]
+fn sizes_of_thp_are_those_of_the_kernel_that_runs() {
+    let words = "thp_anon=64K:always;4M:inherit thp_anon=2M:inherit";
+    let (page, pmd) = (Bytes::kib(4), Bytes::mib(2));
+    let here = boot(words).with_thp_sizes(page, pmd);
+    assert_eq!((here.thp_sizes.len(), here.ignored.len()), (1, 1));
+    let large = boot(words).with_thp_sizes(Bytes::kib(64), Bytes::mib(512));
+    assert_eq!(large.ignored.len(), 1, "64K is a base page there");
+    assert_eq!(boot(words).without_thp_sizes().thp_sizes, []);
+    let old = boot("thp_anon=64K:alway").without_thp_sizes();
+    assert!(old.ignored.is_empty(), "such a kernel does not know the parameter");
 }
 
 #[test]
@@ -406,7 +506,7 @@ fn a_file_beside_the_homes_of_oracle_hides_no_instance() {
         .known()
         .expect("instances")
         .iter()
-        .map(|one| one.sga)
+        .filter_map(|one| Some(one.instance()?.sga))
         .collect();
     assert_eq!(all, [Bytes::gib(16)]);
 }

@@ -1,13 +1,20 @@
 //! Profiles of tuned: the active ones and those that they include, the strongest first.
 
+use std::collections::BTreeSet;
+
 use host::Source;
 use model::Unread;
 
 use super::files::{Line, content, first, in_sections, said};
-use super::{Setting, sysctl_files};
+use super::{Setting, policy, sysctl_files};
 
-const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
-pub(super) const COMMENT: &[char] = &['#', ';'];
+const DIRECTORIES: [&str; 4] = [
+    "/etc/tuned",
+    "/etc/tuned/profiles",
+    "/usr/lib/tuned",
+    "/usr/lib/tuned/profiles",
+];
+const COMMENT: &[char] = &['#', ';'];
 /// Profiles at most, so that a circle ends.
 const MOST: usize = 16;
 
@@ -54,23 +61,60 @@ pub(super) fn value(written: &str) -> Option<&str> {
     (!plain.contains('$')).then_some(plain)
 }
 
+/// What a line of a profile sets.
+pub(super) enum Set<'a> {
+    Sysctl(Line<'a>),
+    /// The THP policy.
+    Policy(Setting),
+    /// The place, and words of the next boot line.
+    Boot(String, &'a str),
+    /// A file of the kernel.
+    File(Setting),
+}
+
+/// What a profile sets that is about memory.
+pub(super) fn sets<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Set<'a>> {
+    const QUOTES: [char; 2] = ['"', '\''];
+    in_sections(path, text, COMMENT).filter_map(|(section, line)| {
+        let (key, written) = line.pair()?;
+        Some(match section {
+            "[sysctl]" => Set::Sysctl(line),
+            "[vm]" if matches!(key, "transparent_hugepage" | "transparent_hugepages") => {
+                Set::Policy(policy::set(line.place(), value(written)?))
+            }
+            "[bootloader]" if key.starts_with("cmdline") => {
+                let words = written.trim_matches(QUOTES).trim_start_matches(['+', '=']);
+                Set::Boot(line.place(), words.trim_matches(QUOTES))
+            }
+            "[sysfs]" => Set::File(line.setting(key, value(written)?)),
+            _ => return None,
+        })
+    })
+}
+
 /// A line of `[sysctl]`.
 pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
     let (name, written) = line.pair()?;
     Some(sysctl_files::named(line, name, value(written)?))
 }
 
-/// What the strongest profile that does so sets each of these to.
-pub(super) fn sysctls(source: &Source, names: &[&str]) -> Result<Vec<Setting>, Unread> {
-    let profiles = profiles(source)?;
-    let set = |name: &&str| {
-        profiles.iter().find_map(|(path, text)| {
-            let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
-            let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
-            settings.filter(|setting| setting.name == *name).last()
-        })
-    };
-    Ok(names.iter().filter_map(set).collect())
+/// What the profiles in force set, each name once: as the strongest profile has it, and of its lines the last. A name that it sets by a variable is
+/// left out.
+pub(super) fn sysctls(source: &Source) -> Result<Vec<Setting>, Unread> {
+    let (mut names, mut settings) = (BTreeSet::new(), Vec::new());
+    for (path, text) in profiles(source)? {
+        let of_sysctl = |set| match set {
+            Set::Sysctl(line) => Some(line),
+            _ => None,
+        };
+        let lines: Vec<Line<'_>> = sets(&path, &text).filter_map(of_sysctl).collect();
+        for line in lines.iter().rev() {
+            let is_first = sysctl_files::setting(line).is_some_and(|set| names.insert(set.name));
+            settings.extend(setting(line).filter(|_| is_first));
+        }
+    }
+    settings.reverse();
+    Ok(settings)
 }
 
 /// Are the files of /etc and /run applied once more after the profile, as is the default?

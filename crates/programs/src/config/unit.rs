@@ -55,17 +55,51 @@ impl Unit {
             return Err("in a section [Service], so systemd ignores it");
         }
         match name {
-            "LimitMEMLOCK" => {
-                let wanted = "`infinity`, or bytes with K, M, G, T, P or E behind them, so systemd ignores it";
-                let limit = limit(&set.value).ok_or(wanted)?;
-                self.memlock = Some((limit, set.place.clone()));
-            }
+            "LimitMEMLOCK" => self.memlock = Some(memlock(set)?),
             "MemoryTHP" => self.thp = Some((set.value.clone(), set.place.clone())),
             _ => {}
         }
         Ok(())
     }
+
+    /// The limit that is set for it, by the name of what sets it: its own, or that of all services.
+    pub fn limit(&self) -> Option<(&'static str, &(Limit, String))> {
+        let own = self.memlock.as_ref().map(|own| ("LimitMEMLOCK", own));
+        own.or_else(|| Some((DEFAULT, self.default_memlock.as_ref()?)))
+    }
 }
+
+fn memlock(set: &Setting) -> Result<(Limit, String), &'static str> {
+    let wanted = "`infinity`, or bytes with K, M, G, T, P or E behind them, so systemd ignores it";
+    Ok((limit(&set.value).ok_or(wanted)?, set.place.clone()))
+}
+
+/// The limit of services that set none (systemd-system.conf(5)).
+const DEFAULT: &str = "DefaultLimitMEMLOCK";
+
+/// Such a limit, of a file of systemd's manager. An empty value leaves it as it was.
+///
+/// # Errors
+/// What systemd wants in place of what it ignores.
+pub(super) fn default_limit(section: Option<&str>, set: &Setting) -> Result<Option<(Limit, String)>, &'static str> {
+    match set.name.as_str() {
+        name if !name.contains("LimitMEMLOCK") || set.value.is_empty() => Ok(None),
+        DEFAULT if section != Some("Manager") => Err("in a section [Manager], so systemd ignores it"),
+        DEFAULT => memlock(set).map(Some),
+        _ => Err(
+            "read, as systemd's manager has no such setting: DefaultLimitMEMLOCK= takes `infinity`, bytes, or both limits as SOFT:HARD",
+        ),
+    }
+}
+
+/// Is it a file of systemd's manager, or of the managers of users?
+pub fn is_of_manager(path: &str) -> bool {
+    let names = ["system.conf", OF_USERS];
+    let is_in = |name: &str| path.ends_with(&format!("systemd/{name}")) || path.contains(&format!("{name}.d/"));
+    names.iter().any(|name| path == *name || is_in(name))
+}
+
+pub(super) const OF_USERS: &str = "user.conf";
 
 /// Those that have limits (systemd.exec(5)).
 const SECTIONS: [&str; 4] = ["Service", "Socket", "Mount", "Swap"];
@@ -110,7 +144,12 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
             }
         }
     }
-    unit.default_memlock = default_memlock(source)?;
+    for (section, setting) in of_manager(source)? {
+        match default_limit(section.as_deref(), &setting) {
+            Ok(limit) => unit.default_memlock = limit.or(unit.default_memlock.take()),
+            Err(wanted) => unit.refused.push(setting.garbled(wanted)),
+        }
+    }
     unit.of_init = of_init(source, name)?;
     Ok(unit)
 }
@@ -139,23 +178,24 @@ fn of_init(source: &Source, name: &str) -> Result<Option<Setting>, Unread> {
     Ok(lines.into_iter().next_back())
 }
 
-/// `DefaultLimitMEMLOCK=` of all services (systemd-system.conf(5)).
-fn default_memlock(source: &Source) -> Result<Option<(Limit, String)>, Unread> {
+/// The settings of systemd's own files, with their sections.
+fn of_manager(source: &Source) -> Result<Vec<(Option<String>, Setting)>, Unread> {
     let mut own = drop_ins(source, &OWN_DROP_INS)?;
     own.sort();
-    let paths = [OWN.to_owned()]
+    let mut all = Vec::new();
+    for path in [OWN.to_owned()]
         .into_iter()
-        .chain(own.into_iter().map(|(_, path)| path));
-    let limits = taken(source, paths, &['#', ';'], |line| {
-        let (key, value) = line.pair()?;
-        let limit = (key == "DefaultLimitMEMLOCK").then(|| limit(value)).flatten()?;
-        Some((limit, line.place()))
-    })?;
-    Ok(limits.into_iter().next_back())
+        .chain(own.into_iter().map(|(_, path)| path))
+    {
+        let text = content(source, &path)?.unwrap_or_default();
+        let settings = settings(&path, &text).into_iter().flatten();
+        all.extend(settings.map(|(section, set)| (section.map(str::to_owned), set)));
+    }
+    Ok(all)
 }
 
 /// The unit's own file, then its drop-ins by name. `a@b.service` is of the template `a@.service`.
-fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
+pub(super) fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
     let template = name.split_once('@').map(|(first, _)| format!("{first}@.service"));
     let names = [Some(name), template.as_deref()].into_iter().flatten();
     let paths: Vec<String> = DIRECTORIES

@@ -46,6 +46,22 @@ fn of_sysfs(line: &Line<'_>) -> Option<Setting> {
     Some(line.setting(file, value))
 }
 
+/// Pages of the default size by node that PF_RING's start script asks for: `node=0 hugepagenumber=1024`. It takes two words by their places, and
+/// no notice of their names.
+pub(super) fn of_pf_ring(line: &Line<'_>) -> Option<(u32, u64)> {
+    let mut values = line.text.split_whitespace().map(|word| word.split_once('='));
+    let (Some((name, node)), Some((_, pages))) = (values.next()?, values.next()?) else {
+        return None;
+    };
+    Some((node.parse().ok().filter(|_| name == "node")?, pages.parse().ok()?))
+}
+
+/// Is it PF_RING's hugepages.conf?
+pub(super) fn is_pf_ring(text: &str) -> bool {
+    let mut lines = said("", text, &['#']).peekable();
+    lines.peek().is_some() && lines.all(|line| of_pf_ring(&line).is_some())
+}
+
 /// Is it a file of either form, by its directory or by a line of it?
 pub(super) fn is_form(path: &str, text: &str) -> bool {
     let mut parts = path.rsplit('/');

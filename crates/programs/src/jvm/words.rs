@@ -75,6 +75,13 @@ const WITH_VALUE: [&str; 14] = [
     "-p",
 ];
 
+/// Is it a word of a variable with which the machine does not start, as its launcher alone knows it? (`-cp PATH`, `-jar`, `@FILE`; JDK 17 and 25:
+/// `Unrecognized option`.)
+pub(crate) fn is_of_launcher(word: &str) -> bool {
+    let is_option = word.starts_with(['-', '$']);
+    !is_option || WITH_VALUE.contains(&word) || matches!(word, "-jar" | "-m" | "--module" | "-client" | "-server")
+}
+
 /// The words of an `@argfile`: quotes, `#` comments, and backslashes as the launcher takes them (JDK-8027634).
 fn words_of_file(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| match line.find('#') {
@@ -92,7 +99,7 @@ fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<(
             .strip_prefix('@')
             .filter(|file| !file.is_empty() && !file.starts_with('@'));
         let read = file.and_then(|file| {
-            let path = host::source::beside(&directory, file);
+            let path = host::tree::beside(&directory, file);
             let inside = source.text(&program.file(&format!("root{path}")));
             let outside = || (!source.is_live()).then(|| source.text(&path));
             let text = inside.known().cloned().or_else(|| outside()?.known().cloned())?;

@@ -1,11 +1,14 @@
 //! Option files of MySQL and MariaDB: what the groups of the server say, in a file and in those that it includes.
 
+use std::collections::BTreeMap;
+
 use model::{Bytes, Cause, Reading, Unread};
 
-use crate::config::files::{Line, said};
-use crate::config::given::is_template;
-use crate::config::includes::{Files, Include, Reader};
+use super::groups::Groups;
+use crate::config::files::said;
+use crate::config::includes::{Files, Reader};
 use crate::config::{Setting, Settings};
+use crate::locks::{Lock, Locks};
 use host::Source;
 use host::parse::shift;
 
@@ -17,12 +20,16 @@ const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"]
 pub struct Options {
     /// Names with underscores; `name` alone is `ON`. The last one of a name holds.
     pub settings: Settings,
+    /// What groups of one of several servers say, by the end of their names: `1` of `[mysqld1]`.
+    pub(crate) instances: BTreeMap<String, Vec<Setting>>,
     /// What is included, by the order that says so.
     pub includes: Vec<Setting>,
     /// Is there a group that MariaDB alone reads?
     pub names_mariadb: bool,
     /// Lines that the server refuses, or does not take as a user may mean them.
     pub refused: Vec<Unread>,
+    /// Why settings are not judged that one of several versions of the server reads, with the place of the first.
+    pub(crate) undecided: Option<String>,
 }
 
 /// The file that a server's arguments name, or the first that is there; `None` without any. `root` is the server's own root directory.
@@ -36,15 +43,26 @@ fn named(arguments: &[String]) -> Option<&str> {
     arguments.iter().find_map(|word| word.strip_prefix("--defaults-file="))
 }
 
+/// The end of the names of its own groups (`mysqld@replica` and `mariadb@.service` have one each).
+fn suffix(arguments: &[String]) -> &str {
+    let mut all = arguments.iter();
+    all.find_map(|word| word.strip_prefix("--defaults-group-suffix="))
+        .unwrap_or_default()
+}
+
 impl Options {
     /// A file with all that it includes, below `root`.
     ///
     /// # Errors
     /// If it is not there, or one of its files may not be read.
     pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
-        let mut groups = Groups::default();
+        Self::of_file(source, root, file, "")
+    }
+
+    fn of_file(source: &Source, root: &str, file: &str, suffix: &str) -> Result<Self, Unread> {
+        let mut groups = Groups::with(suffix);
         match Files::below(source, root).read(file, &mut groups)? {
-            true => Ok(groups.options),
+            true => Ok(groups.options()),
             false => Err(Unread::new(Cause::Absent, file, "there is no such file")),
         }
     }
@@ -56,7 +74,7 @@ impl Options {
         for line in said(path, text, Groups::COMMENT) {
             groups.line(0, line);
         }
-        groups.options
+        groups.options()
     }
 
     /// The files that a server reads, those of its arguments or the usual ones; what is not there says nothing.
@@ -64,7 +82,7 @@ impl Options {
         let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
         let mut all = Self::default();
         for file in files {
-            match Self::read(source, root, file) {
+            match Self::of_file(source, root, file, suffix(arguments)) {
                 Ok(mut options) => {
                     all.settings.0.append(&mut options.settings.0);
                     all.refused.append(&mut options.refused);
@@ -78,104 +96,8 @@ impl Options {
     }
 }
 
-/// Whose group it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Group {
-    /// Before the first one, in a file that no other includes.
-    None,
-    Server,
-    /// The script that starts the server.
-    Safe,
-    Other,
-}
-
-/// A file begins in no group, and the one that includes it goes on in its own.
-#[derive(Default)]
-struct Groups {
-    /// By depth.
-    groups: Vec<Group>,
-    options: Options,
-}
-
-/// What mysqld_safe of Percona Server writes to the THP policy before it starts the server: the one setting of its group that is kept.
-const THP_SETTING: &str = "thp_setting";
-
-impl Reader for Groups {
-    const COMMENT: &'static [char] = &['#', ';'];
-
-    fn begin(&mut self, depth: usize) {
-        self.groups.truncate(depth);
-        self.groups.push(if depth == 0 { Group::None } else { Group::Other });
-    }
-
-    fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include> {
-        self.groups.truncate(depth + 1);
-        if let Some(order) = line.text.strip_prefix('!') {
-            let (order, path) = order.split_once(char::is_whitespace)?;
-            let path = path.trim().to_owned();
-            let include = match order {
-                "include" => Include::File(path.clone()),
-                "includedir" => Include::Directory(path.clone(), ".cnf"),
-                _ => return None,
-            };
-            self.options.includes.push(line.setting(order, path));
-            return Some(include);
-        }
-        match line.text.strip_prefix('[').map(|group| group.split_once(']')) {
-            Some(Some((name, _))) => {
-                let name = name.trim().to_ascii_lowercase();
-                self.groups[depth] = Group::of(&name);
-                self.options.names_mariadb |= name.starts_with("mariadb");
-            }
-            Some(None) => self.options.refused.push(line.garbled("`[group]`")),
-            None if self.groups[depth] == Group::Safe => {
-                let thp = pair(line.text).filter(|(name, _)| name == THP_SETTING);
-                let thp = thp.map(|(name, value)| line.setting(name, value));
-                self.options.settings.0.extend(thp);
-            }
-            None if self.groups[depth] == Group::Server => match pair(line.text) {
-                Some((name, value)) => {
-                    let setting = line.setting(name, value);
-                    self.options.refused.extend(refused(&setting, is_loose(line.text)));
-                    self.options.settings.0.push(setting);
-                }
-                None => self.options.refused.push(line.garbled("`name` or `name = value`")),
-            },
-            // The server ends at the first; a template has lines of its own.
-            None if self.groups[depth] == Group::None && !is_template(line.text) => {
-                self.groups[depth] = Group::Other;
-                let wanted = "a line below a `[group]`: the server does not start with it";
-                self.options.refused.push(line.garbled(wanted));
-            }
-            None => {}
-        }
-        None
-    }
-}
-
-impl Group {
-    fn of(name: &str) -> Self {
-        match name {
-            "mysqld_safe" | "safe_mysqld" | "mariadbd-safe" | "mariadb_safe" => Self::Safe,
-            name if is_of_the_server(name) => Self::Server,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// `mysqld`, `mysqld-8.0`, `mariadb-10.11`; not `mysqldump`, and not `mysqld_safe`.
-fn is_of_the_server(group: &str) -> bool {
-    let versioned = ["mysqld", "mariadb", "mariadbd"];
-    let is_version =
-        |rest: &str| rest.is_empty() || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit());
-    ["server", "client-server", "galera"].contains(&group)
-        || versioned
-            .iter()
-            .any(|name| group.strip_prefix(name).is_some_and(is_version))
-}
-
 /// An option: its name with underscores, and its value without comment and quotes (mysys/my_default.c).
-fn pair(line: &str) -> Option<(String, String)> {
+pub(super) fn pair(line: &str) -> Option<(String, String)> {
     written(without_comment(line))
 }
 
@@ -187,7 +109,7 @@ pub(crate) fn set_by(arguments: &[String]) -> Vec<(String, String)> {
             continue;
         };
         // The value of such an option may be the next word (my_getopt).
-        if SIZES.contains(&&*name) || name == INSTANCES {
+        if name != NAME && decides(&name) {
             let next = arguments.get(at + 1).filter(|next| !next.starts_with('-'));
             let value = if word.contains('=') { Some(&value) } else { next };
             all.extend(value.map(|value| (name, value.clone())));
@@ -244,13 +166,13 @@ pub fn is_on(value: &str) -> bool {
 }
 
 /// With this prefix the server starts without an option that it does not know.
-fn is_loose(line: &str) -> bool {
+pub(super) fn is_loose(line: &str) -> bool {
     let prefix = line.get(..6).unwrap_or_default().replace('-', "_");
     prefix.eq_ignore_ascii_case("loose_")
 }
 
 /// Why the server does not take a value as a user may mean it.
-fn refused(setting: &Setting, is_loose: bool) -> Option<Unread> {
+pub(super) fn refused(setting: &Setting, is_loose: bool) -> Option<Unread> {
     let is_switch = || matches!(setting.value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE");
     if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
         return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
@@ -279,6 +201,11 @@ const SIZES: [&str; 6] = [
     "aria_pagecache_buffer_size",
 ];
 
+/// Does a setting decide on the pages of the server?
+pub(super) fn decides(name: &str) -> bool {
+    [NAME, INSTANCES].contains(&name) || SIZES.contains(&name)
+}
+
 /// A size as eval_num_suffix() reads it: digits, and a letter K, M, G, T, P or E. What follows the letter is not looked at, so that `8GB` is 8G.
 pub fn size(text: &str) -> Option<Bytes> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
@@ -304,12 +231,62 @@ pub(crate) fn large_pages(
 
 const NAME: &str = "large_pages";
 
+/// By which line MariaDB is to lock its memory, within the limit of its user. MySQL does so only where root starts it, whom no limit binds.
+pub(crate) fn memlock(settings: &Settings) -> Option<Lock> {
+    let setting = settings.last("memlock").filter(|set| is_on(&set.value))?.clone();
+    let what = Locks::All;
+    Some(Lock { setting, what })
+}
+
 #[cfg(test)]
 mod tests {
     use model::Cause;
 
     use super::{Options, large_pages, option_file};
     use host::{Source, Tree};
+
+    #[test]
+    fn groups_of_one_version_count_while_they_are_of_one() {
+        let read = |groups: &str| {
+            let options = Options::parse("a", &groups.replace(' ', "\n"));
+            let pool = last(&options, "innodb_buffer_pool_size").map(|(value, _)| value);
+            (pool, options.undecided.iter().count())
+        };
+        let of = |pool: &str, refused| (Some(pool.to_owned()), refused);
+        let base = "[mysqld] innodb_buffer_pool_size=1G";
+        for (groups, wanted) in [
+            ("[mysqld-8.0] innodb_buffer_pool_size=8G", of("8G", 0)),
+            (
+                "[mysqld-5.7] innodb_buffer_pool_size=2G [mysqld-8.0] innodb_buffer_pool_size=8G",
+                of("1G", 1),
+            ),
+            (
+                "[mysqld-5.7] query_cache_size=0 [mysqld-8.0] innodb_buffer_pool_size=8G",
+                of("8G", 0),
+            ),
+            // What 10.11 reads (mariadbd --print-defaults): X.Y, and no other form.
+            ("[mariadb-10] innodb_buffer_pool_size=8G", of("1G", 0)),
+            ("[mysqld-10.11.6] innodb_buffer_pool_size=8G", of("1G", 0)),
+        ] {
+            assert_eq!(read(&format!("{base} {groups}")), wanted, "{groups}");
+        }
+    }
+
+    #[test]
+    fn a_server_reads_the_groups_of_its_own_suffix() {
+        let text = "[mysqld]\nport=1\n[mysqld@a]\nport=2\n[mariadb.a]\nport=3\n[mysqld7]\nport=7\n[server@a]\nport=9\n[mysqld_multi]\nport=4\n";
+        let source = Source::from_tree("made", Tree::new().file("/etc/my.cnf", text));
+        let port = |argument: &str| {
+            let options = Options::of_server(&source, "", &[argument.to_owned()]).expect("readable");
+            last(&options, "port").map(|(value, _)| value)
+        };
+        for (suffix, wanted) in [("", "1"), ("@a", "9"), (".a", "3"), ("7", "7"), ("@b", "1")] {
+            let argument = format!("--defaults-group-suffix={suffix}");
+            assert_eq!(port(&argument).as_deref(), Some(wanted), "{suffix}");
+        }
+        let several = Options::parse("a", text).instances;
+        assert_eq!(several.keys().collect::<Vec<_>>(), [".a", "7", "@a"]);
+    }
 
     #[test]
     fn an_unknown_option_behind_loose_stops_no_server() {
@@ -340,7 +317,7 @@ mod tests {
             )
             .file(
                 "/etc/mysql/conf.d/b.cnf",
-                "[mysqld_safe]\nnice = 1\n[mysqldump]\nquick\n[mysqld-8.0]\ninnodb-buffer-pool-size = 8G # most\n",
+                "[mysqld_safe]\nnice = 1\n[mysqldump]\nquick\n[mysqld-10.11]\ninnodb-buffer-pool-size = 8G # most\n",
             )
             .file(
                 "/etc/mysql/conf.d/a.cnf",

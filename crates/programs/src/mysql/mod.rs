@@ -1,6 +1,7 @@
 //! MySQL and MariaDB: their option files and arguments, as the server sees them, and what they need.
 
 pub mod conf;
+mod groups;
 pub mod need;
 mod settings;
 
@@ -83,12 +84,21 @@ fn own(source: &Source, program: &Program, is_container: bool) -> Own {
         .arguments
         .as_ref()
         .and_then(|arguments| conf::large_pages(files.as_ref(), (arguments, &program.file("cmdline"))).into_result());
-    let innodb = files.ok().map(|options| Innodb {
-        is_mariadb: options.names_mariadb || program.is_called_mariadb(),
+    let files = files.ok();
+    let is_mariadb = program.is_called_mariadb() || files.as_ref().is_some_and(|options| options.names_mariadb);
+    // An option of the command line, on or off, holds before the files.
+    let is_by_file = is_mariadb && conf::set_by(arguments).iter().all(|(name, _)| name != "memlock");
+    let lock = files
+        .as_ref()
+        .filter(|_| is_by_file)
+        .and_then(|options| conf::memlock(&options.settings));
+    let innodb = files.map(|options| Innodb {
+        is_mariadb,
         ..Innodb::of(options.settings.pairs()).with_options(arguments)
     });
     Own {
         setting,
+        lock,
         option_file: root.and_then(|root| conf::option_file(source, &root, arguments)),
         innodb,
         refused,

@@ -27,11 +27,25 @@ impl Configuration {
     pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
         let (mut files, mut lines) = (Files::below(source, root), Lines::default());
         files.read(file, &mut lines)?;
-        Ok(Self {
+        Ok(Self::of(files, lines))
+    }
+
+    /// A text that was read, with all that it includes.
+    ///
+    /// # Errors
+    /// If one of those files may not be read.
+    pub fn of_text(source: &Source, file: &str, text: &str) -> Result<Self, Unread> {
+        let (mut files, mut lines) = (Files::below(source, ""), Lines::default());
+        files.text(file, text, &mut lines)?;
+        Ok(Self::of(files, lines))
+    }
+
+    fn of(files: Files<'_>, lines: Lines) -> Self {
+        Self {
             settings: Settings(lines.settings),
             files: files.read,
             refused: lines.refused,
-        })
+        }
     }
 }
 

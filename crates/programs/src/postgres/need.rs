@@ -4,6 +4,7 @@ use model::Bytes;
 
 use super::value::{self, HugePages, Value};
 use crate::config::files::said;
+use crate::config::{Setting, Settings};
 use model::sizing::pages_for;
 use model::sizing::{SizeError, Sizing};
 
@@ -107,13 +108,13 @@ impl Postgres {
         Self::default().and(file, text)
     }
 
-    /// From settings in the order in which they are read, each with its place (`FILE:LINE`), name and value.
+    /// From settings in the order in which they are read.
     ///
     /// # Errors
     /// As [`Postgres::parse`].
-    pub fn of<'a>(set: impl IntoIterator<Item = [&'a str; 3]>) -> Result<Self, ConfError> {
+    pub fn of(set: &Settings) -> Result<Self, ConfError> {
         let mut settings = Self::default();
-        for [place, name, value] in set {
+        for Setting { place, name, value } in set.iter() {
             settings.take(place, name, value)?;
         }
         Ok(settings)
@@ -253,10 +254,7 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
          shared_memory_size_in_huge_pages` (since 15, before the server starts) says it exactly",
         )
         .trap("huge_pages = try falls back silently; huge_pages = on refuses to start when the pool is short")
-        .trap(
-            "extensions such as pg_stat_statements and TimescaleDB take shared memory of their own; \
-         included files are not read here",
-        ))
+        .trap("extensions such as pg_stat_statements and TimescaleDB take shared memory of their own"))
 }
 
 /// Where an exact number of pages is from.

@@ -30,7 +30,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 38] = [
+const SETTINGS: [(&str, Keep); 39] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -68,7 +68,7 @@ const SETTINGS: [(&str, Keep); 38] = [
     ("/etc/tuned/active_profile", whole),
     ("/etc/tuned/tuned-main.conf", assignments),
     (
-        "/{etc/tuned,etc/tuned/profiles,usr/lib/tuned}/*/tuned.conf",
+        "/{etc/tuned,etc/tuned/profiles,usr/lib/tuned,usr/lib/tuned/profiles}/*/tuned.conf",
         about_memory_or_profile,
     ),
     ("/etc/my.cnf", assignments),
@@ -78,6 +78,7 @@ const SETTINGS: [(&str, Keep); 38] = [
     ("/etc/{redis,valkey}/*.conf", about_memory),
     ("/etc/mongod.conf", assignments),
     ("/etc/nitro_enclaves/allocator.yaml", of_enclaves),
+    ("/etc/pf_ring/hugepages.conf", about_memory),
 ];
 
 /// Directories whose absence would be mistaken for a capture without configuration.

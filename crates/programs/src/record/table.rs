@@ -79,13 +79,19 @@ pub(super) fn whole(content: &[u8]) -> Kept {
     Kept::whole(content)
 }
 
-/// `/proc/cpuinfo` repeats itself for every CPU.
+/// `/proc/cpuinfo` repeats itself for every CPU. Of POWER the platform and its MMU stand behind all.
 fn first_block(content: &[u8]) -> Kept {
     let end = content
         .windows(2)
         .position(|pair| pair == b"\n\n")
         .map_or(content.len(), |at| at + 1);
-    Kept::whole(&content[..end])
+    let (first, rest) = content.split_at(end);
+    let is_of_power = |line: &&[u8]| line.starts_with(b"platform") || line.starts_with(b"MMU");
+    let of_power: Vec<&[u8]> = rest
+        .split_inclusive(|&byte| byte == b'\n')
+        .filter(is_of_power)
+        .collect();
+    Kept::whole(&[first, &of_power.concat()].concat())
 }
 
 /// File systems that hand out pages, control groups, and that of the settings.

@@ -54,6 +54,17 @@ fn hardware_and_memory_only_unless_processes_are_asked_for() {
     assert_eq!(node(&tree, "/proc/buddyinfo"), Some(&Node::Denied));
 }
 
+/// What stands behind the CPUs of POWER stays, and no number of a board does.
+#[test]
+fn cpuinfo_keeps_one_cpu_and_the_platform() {
+    let cpuinfo =
+        "processor\t: 0\ncpu\t: POWER9\n\nprocessor\t: 1\n\nplatform\t: pSeries\nMMU\t\t: Hash\nSerial\t: 7\n";
+    let source = Source::from_tree("test", machine().file("/proc/cpuinfo", cpuinfo));
+    let text = capture(&source, PROCESSES).tree.to_text();
+    assert!(text.contains("pSeries") && text.contains("Hash"), "{text}");
+    assert!(!text.contains("processor\t: 1") && !text.contains("Serial"), "{text}");
+}
+
 #[test]
 fn names_addresses_arguments_and_environments_stay_out() {
     let source = Source::from_tree("test", machine());

@@ -140,20 +140,16 @@ fn conclude(
 ) -> Result<Applied, SetupError> {
     let result = match made {
         Ok(applied) if applied.end != End::RolledBack => Ok(applied),
-        Ok(applied) => {
+        made => {
             let told = undo::revert(access, &mut log, &mut [], false);
-            match told.iter().all(|back| back.outcome.is_settled()) {
-                true => Ok(rolled_back(applied)),
-                false => Err(SetupError::RolledBack {
-                    cause: Box::new(SetupError::Short),
+            match made {
+                Ok(applied) if told.iter().all(|back| back.outcome.is_settled()) => Ok(rolled_back(applied)),
+                made => Err(SetupError::RolledBack {
+                    cause: Box::new(made.err().unwrap_or(SetupError::Short)),
                     told,
                 }),
             }
         }
-        Err(cause) => Err(SetupError::RolledBack {
-            cause: Box::new(cause),
-            told: undo::revert(access, &mut log, &mut [], false),
-        }),
     };
     // What was done is done, whether or not a journal with nothing in it could be removed.
     let removed = log.remove_if_settled(home);

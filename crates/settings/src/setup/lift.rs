@@ -8,10 +8,12 @@ use model::setup::RevertOutcome;
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Rebased, Record};
 use super::error::SetupError;
-use super::undo::Outcome;
 use super::without::without;
 use crate::place::{Place, State};
 use crate::reserve::Moved;
+
+/// What came of one place, what was found there, and what to know.
+pub(super) type Outcome = (RevertOutcome, String, String);
 
 /// Takes the entry of `log` for a place out from below those of the plans above it.
 pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> Outcome {

@@ -1,6 +1,6 @@
 //! What the tests of the set-up start from: a made machine with settings, files and mounts, and a plan that changes them all.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
 use model::process::ProcessPages;
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::{How, Setup, SetupError, Which};
 use crate::fake::{Fault, Machine, Process};
 use crate::place::{FileState, Place, State};
+use crate::scene::{journals, quick_directory};
 use crate::writer::Writer;
 
 pub(super) const M2: Bytes = Bytes::mib(2);
@@ -163,12 +164,9 @@ impl Scene {
             gid: 42,
         };
         machine.world().disk.insert(LIMITS_D.to_owned(), State::File(limits));
-        // Thousands of syncs: in memory where there is such a place.
-        let memory = Some(Path::new("/dev/shm")).filter(|dir| dir.is_dir());
-        let temp = memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
         Self {
             machine,
-            temp: temp.expect("a directory"),
+            temp: quick_directory(),
             next_pid: 1.into(),
         }
     }
@@ -218,11 +216,7 @@ impl Scene {
     }
 
     pub(super) fn journals(&self) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(self.home()) else {
-            return Vec::new();
-        };
-        let paths = entries.map(|entry| entry.expect("an entry").path());
-        paths.filter(|path| path.extension().is_some()).collect()
+        journals(&self.home())
     }
 }
 

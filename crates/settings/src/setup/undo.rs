@@ -8,7 +8,8 @@ use model::setup::{RevertOutcome, RevertStep, Undone};
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Record};
 use super::error::SetupError;
-use super::{Setup, change, lift};
+use super::lift::{self, Outcome};
+use super::{Setup, change};
 use crate::place::{Place, State};
 use crate::reserve;
 
@@ -128,9 +129,6 @@ pub(super) fn revert(
     };
     entries.into_iter().rev().map(step).collect()
 }
-
-/// What came of one place, what was found there, and what to know.
-pub(super) type Outcome = (RevertOutcome, String, String);
 
 fn back(access: &Access<'_>, log: &mut ChangeLog, entry: &Entry, forget: bool) -> Result<Outcome, SetupError> {
     let now = access.look(&entry.place)?;

@@ -55,7 +55,22 @@ impl Inner {
         aim: impl Fn(u64) -> Result<u64, Unread>,
     ) -> Result<(u64, u64), WriterError> {
         let sink = &*self.sink;
-        let (before, after) = self.announce(journal, setting, base, aim)?;
+        let (mut before, mut drifts) = (setting.read(sink)?, 0);
+        // Syncing takes a while, so the value is read again after it, and announced anew if it changed.
+        let after = loop {
+            let (path, after) = (setting.path(), aim(before)?);
+            journal.append(&Record::Write {
+                path,
+                before,
+                after,
+                base,
+            })?;
+            let now = setting.read(sink)?;
+            if now == before || drifts == DRIFTS {
+                break after;
+            }
+            (before, drifts) = (now, drifts + 1);
+        };
         let written = setting.write(sink, after);
         // If this fails, the journal holds the write as unfinished, for `recover` to decide.
         let read = setting.read(sink)?;
@@ -70,33 +85,5 @@ impl Inner {
         let path = setting.path();
         journal.append(&Record::Done { path, share })?;
         written.map(|()| (before, now))
-    }
-
-    /// Journals a write. Syncing takes a while, so the value is read again after it, and announced anew if it changed.
-    fn announce(
-        &self,
-        journal: &mut Journal,
-        setting: PoolSetting,
-        base: u64,
-        aim: impl Fn(u64) -> Result<u64, Unread>,
-    ) -> Result<(u64, u64), WriterError> {
-        let sink = &*self.sink;
-        let mut before = setting.read(sink)?;
-        let mut drifts = 0;
-        loop {
-            let after = aim(before)?;
-            let path = setting.path();
-            journal.append(&Record::Write {
-                path,
-                before,
-                after,
-                base,
-            })?;
-            let now = setting.read(sink)?;
-            if now == before || drifts == DRIFTS {
-                return Ok((before, after));
-            }
-            (before, drifts) = (now, drifts + 1);
-        }
     }
 }

@@ -4,6 +4,7 @@ use model::{Bytes, Unread};
 
 use super::{Inner, Writer};
 use crate::error::{LeaseError, WriterError};
+use crate::gave_back::GaveBack;
 use crate::journal::Journal;
 use crate::lease::{Held, PoolLease};
 use crate::pool;
@@ -42,6 +43,14 @@ impl Writer {
             inner.with_own(|own| inner.fill(own, &mut lease))?;
         }
         Ok(lease)
+    }
+
+    /// Takes shares out of their settings.
+    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, WriterError> {
+        self.undo(held, |own, held| {
+            let outcome = self.inner.take_out(own, held.setting, held.pages, held.base)?;
+            Ok((held.setting.to_string(), outcome))
+        })
     }
 }
 

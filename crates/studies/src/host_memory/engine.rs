@@ -210,12 +210,8 @@ impl<'a> Engine<'a> {
             Class::Unique | Class::Volatile => return,
         };
         self.shared_frames = self.shared_frames - old + new;
-        if new > old {
-            // Its sharers have just given back more.
-            self.frames.take_small(new - old);
-        } else {
-            self.frames.give_small(old - new);
-        }
+        // Where it is more, its sharers have just given back more.
+        self.frames.change_small(old, new);
     }
 
     /// Pages of a class in a small region that are its own are shared from now on; how many.
@@ -293,11 +289,7 @@ impl<'a> Engine<'a> {
     pub(super) fn zip(&mut self, zipped: u64) {
         let (old, new) = (self.zipped.div_ceil(2), zipped.div_ceil(2));
         self.zipped = zipped;
-        if new > old {
-            self.frames.take_small(new - old);
-        } else {
-            self.frames.give_small(old - new);
-        }
+        self.frames.change_small(old, new);
     }
 
     /// Shared pages of a region are written: they have memory of their own again.

@@ -83,6 +83,15 @@ impl Frames {
         }
     }
 
+    /// So many base pages in place of as many before.
+    pub(super) fn change_small(&mut self, old: u64, new: u64) {
+        if new > old {
+            self.take_small(new - old);
+        } else {
+            self.give_small(old - new);
+        }
+    }
+
     /// A huge page is 512 base pages from now on.
     pub(super) fn break_block(&mut self) {
         self.large -= 1;

@@ -6,34 +6,15 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scenario::Vm;
+use super::scenario::{Translation, Vm};
 use translation::Mode;
 use translation::machine::Machine;
-use translation::patterns::Pattern;
 use translation::study::{Case, Range, Setting, Study, run};
 
 /// The least working set that is simulated.
 const LEAST: u64 = 16 << 20;
 /// The largest one.
 const MOST: u64 = 64 << 30;
-
-/// How the time lost to translation is found.
-#[derive(Clone, Debug)]
-pub enum Translation {
-    None,
-    /// From a pattern of accesses on a CPU.
-    Pattern {
-        machine: Box<Machine>,
-        mode: Mode,
-        /// How the active memory is accessed.
-        pattern: Pattern,
-        guest_page: Bytes,
-        /// Cycles of other work for each access.
-        other_cycles: f64,
-        /// Accesses simulated for each page size and working set.
-        accesses: u64,
-    },
-}
 
 /// The part of the time that is lost to translation with a working set, by backing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

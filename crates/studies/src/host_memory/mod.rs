@@ -30,10 +30,10 @@ mod totals;
 mod what_if;
 
 pub use kernel::{Khugepaged, Ksm};
-pub use lost::{PatternCost, Translation};
+pub use lost::PatternCost;
 pub use policy::Policy;
 pub use result::{Amounts, HostMemory, Outcome, Sample, VmMemory, simulate};
-pub use scenario::{Content, Host, Pages, Rates, Scenario, Vm};
+pub use scenario::{Content, Host, Pages, Rates, Scenario, Translation, Vm};
 pub use states::{Edge, Level, States};
 pub use totals::Totals;
 

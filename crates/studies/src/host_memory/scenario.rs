@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use model::Bytes;
 
 use super::kernel::{Khugepaged, Ksm};
-use super::lost::Translation;
 use super::policy::Policy;
 use super::states::States;
 use super::{Ns, PAGE, REGION};
+use translation::Mode;
+use translation::machine::Machine;
+use translation::patterns::Pattern;
 
 /// The most machines.
 pub(super) const MOST_VMS: usize = 10_000;
@@ -146,6 +148,24 @@ impl Default for Rates {
             compact: mib(100),
         }
     }
+}
+
+/// How the time lost to translation is found.
+#[derive(Clone, Debug)]
+pub enum Translation {
+    None,
+    /// From a pattern of accesses on a CPU.
+    Pattern {
+        machine: Box<Machine>,
+        mode: Mode,
+        /// How the active memory is accessed.
+        pattern: Pattern,
+        guest_page: Bytes,
+        /// Cycles of other work for each access.
+        other_cycles: f64,
+        /// Accesses simulated for each page size and working set.
+        accesses: u64,
+    },
 }
 
 /// A content, and where salt counts a salt, or the number of a machine without one.

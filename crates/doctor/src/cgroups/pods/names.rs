@@ -38,10 +38,10 @@ pub(super) fn misnamed(pod: &Pod, container: &Container) -> Option<Case> {
 
 /// Volumes that the kubelet cannot mount.
 pub(super) fn volumes(pod: &Pod) -> Vec<Case> {
-    let pages = pod.containers.iter().flat_map(Container::hugetlb);
-    let sizes: BTreeSet<Bytes> = pages.map(|(page, _)| page).collect();
+    let pages = pod.holders().flat_map(Container::hugetlb);
+    let sizes: BTreeSet<Bytes> = pages.map(|(page, ..)| page).collect();
     // Of a misnamed size another case says so.
-    let is_misnamed = pod.containers.iter().any(|container| container.misnamed().is_some());
+    let is_misnamed = pod.holders().any(|own| own.misnamed().is_some());
     let is_unfit = |volume: &Volume| match volume.page() {
         Some(page) => !sizes.contains(&page),
         // The medium without a size stands for the only one that is asked for.

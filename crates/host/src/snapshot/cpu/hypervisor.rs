@@ -3,8 +3,8 @@
 use model::{Cause, Reading, Unread};
 
 use super::cpuinfo::CpuInfo;
-use super::leaves::Leaves;
 use crate::Source;
+use crate::cpuid::Leaves;
 
 /// The twelve letters at CPUID leaf 0x4000_0000 and what they stand for.
 const SIGNATURES: [(&str, &str); 10] = [

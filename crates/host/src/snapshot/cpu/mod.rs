@@ -5,7 +5,6 @@ mod cache;
 mod cpuinfo;
 mod descriptors;
 mod hypervisor;
-mod leaves;
 mod tlb;
 
 #[cfg(test)]
@@ -16,13 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Source;
+use crate::cpuid::Leaves;
 use crate::source::CPUID;
 use cpuinfo::CpuInfo;
 
 pub use array::{TlbArray, TlbHolds};
 pub use cache::{Cache, CacheHolds};
 pub use cpuinfo::FLAGS;
-pub use leaves::Leaves;
 pub use tlb::Tlb;
 
 /// One CPU stands for all: on a machine with different cores this is the first, or the one the program ran on.
@@ -55,7 +54,7 @@ pub struct Cpu {
 impl Cpu {
     pub(super) fn read(source: &Source) -> Self {
         let info = CpuInfo::read(source);
-        let leaves = Leaves::read(source);
+        let leaves = source.text(CPUID).and_then(|text| Leaves::parse(CPUID, &text));
         Self {
             vendor: info.vendor(),
             model_name: info.model_name(),
@@ -90,12 +89,5 @@ impl Cpu {
         caches
             .iter()
             .find(|cache| cache.level == level && cache.holds != CacheHolds::Instruction)
-    }
-}
-
-impl Leaves {
-    /// The leaves of the machine or of its capture.
-    pub(super) fn read(source: &Source) -> Reading<Self> {
-        source.text(CPUID).and_then(|text| Self::parse(CPUID, &text))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::array::{GIB1, KIB4, MIB2, MIB4, TlbArray, TlbHolds};
 use super::descriptors;
-use super::leaves::{EXTENDED, Leaves, bytes};
+use crate::cpuid::{EXTENDED, Leaves, bytes};
 
 /// All translation caches that the CPU reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -248,7 +248,6 @@ pub struct Between {
     pub export_json: Option<PathBuf>,
 }
 
-/// How arms take turns: none is `auto`, the first that fits.
 const BAD_NEWS: [&str; 4] = ["worse", "inconclusive", "not-in-effect", "unknown"];
 
 fn bad_news(word: &str) -> Verdict {

@@ -6,8 +6,8 @@ use model::Warning;
 use crate::cli::args::Part;
 use crate::cli::values::word;
 use crate::commands::measuring::Measured;
-use crate::commands::stop::is_interrupted;
 use crate::results::Skipped;
+use crate::stop::is_interrupted;
 
 /// What became of the parts so far.
 pub(super) struct Parts<'a> {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
 
-use super::super::pools::{Loan, Sizes};
+use settings::ThpSizes;
+
+use super::super::pools::Loan;
 use crate::render::prove::compare::events::sentence;
 use crate::scratch::Scratch;
 use crate::ui::Ui;
@@ -16,7 +18,8 @@ use crate::ui::Ui;
 pub(in crate::commands) struct Around<'a> {
     ui: &'a Ui,
     loan: RefCell<Option<Loan>>,
-    sizes: Sizes,
+    /// The right to lend switches of THP sizes, once it was needed.
+    sizes: OnceCell<ThpSizes>,
     /// The rooms of loans that were spoken of.
     known: RefCell<BTreeSet<PageKind>>,
     /// What was last missing, and why.
@@ -30,7 +33,7 @@ impl<'a> Around<'a> {
         Self {
             ui,
             loan: RefCell::default(),
-            sizes: Sizes::default(),
+            sizes: OnceCell::new(),
             known: RefCell::default(),
             short: RefCell::default(),
             library: OnceCell::new(),
@@ -70,14 +73,12 @@ impl compare::Around for Around<'_> {
         let mut known = self.known.borrow_mut();
         let is_known = rooms.iter().all(|(kind, _)| known.contains(kind));
         known.extend(rooms.iter().map(|(kind, _)| *kind));
-        let loan = Loan::take(self.ui, rooms.iter().copied(), !is_known);
-        let mut short = loan.short.clone();
-        for (kind, _) in rooms {
-            if let Some(size) = kind.mthp() {
-                let lent = self.sizes.lend(self.ui, size, !is_known);
-                short.extend(lent.err().map(|why| Shortage { kind: *kind, why }));
-            }
+        let mut loan = Loan::take(self.ui, rooms.iter().copied(), !is_known);
+        for (kind, size) in rooms.iter().filter_map(|(kind, _)| Some((*kind, kind.mthp()?))) {
+            let lent = loan.add_switches(self.ui, &self.sizes, size, !is_known);
+            loan.short.extend(lent.err().map(|why| Shortage { kind, why }));
         }
+        let short = loan.short.clone();
         self.short.replace(short.clone());
         self.loan.replace(Some(loan));
         short
@@ -87,7 +88,6 @@ impl compare::Around for Around<'_> {
         if let Some(loan) = self.loan.take() {
             loan.give_back(self.ui);
         }
-        self.sizes.give_back(self.ui);
     }
 
     fn library(&self, bytes: &'static [u8]) -> Option<PathBuf> {

@@ -233,7 +233,7 @@ fn starts_itself(between: &Between) -> bool {
 }
 
 fn shortened(line: &str) -> String {
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = draw::joined(line.split_whitespace(), " ");
     match line.char_indices().nth(LONGEST) {
         None => line,
         Some((end, _)) => format!("{}...", &line[..end]),

@@ -19,15 +19,15 @@ use model::compare::{Compare, Ended, Forecast, Metric};
 
 use self::around::Around;
 use self::between::Typed;
-use self::export::Export;
 use self::store::Store;
 use super::session::Session;
-use super::stop;
 use crate::cli::args;
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
+use crate::stop;
 use crate::trusted::to_be_run;
 use crate::ui::{Outcome, Ui};
+use draw::joined;
 
 /// How a shell ends that does not find the command.
 const NOT_FOUND: &str = "the program ended with exit status: 127";
@@ -38,7 +38,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     session.must_be_live("comparing")?;
     let form = session.form::<Compare>()?;
     let typed = between::commands(args)?;
-    let export = Export::open(args)?;
+    let export = args.between.export_json.as_deref();
+    let exported = export.map(export::open).transpose()?;
     if args.live.is_none() {
         session.say_unread_input();
     }
@@ -67,7 +68,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     }
     warnings.extend(between::shell_counts(args, &compared));
     // What cannot be written to one place is given to the other all the same.
-    let written_out = export.map_or(Ok(()), |export| export.write(&compared, &typed));
+    let exported = export.zip(exported);
+    let written_out = exported.map_or(Ok(()), |(file, target)| export::write(file, target, &compared, &typed));
     let outcome = outcome(args, &compared);
     let given = session.give_about(&snapshot, warnings, compared, form);
     let given = given.and_then(|given| written_out.map(|()| given));
@@ -258,8 +260,8 @@ fn asked(args: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
         None => word.parse().map_err(|why: String| match of_recipe {
             [] => anyhow!("--metric {word}: {why}"),
             _ => {
-                let names: Vec<&str> = of_recipe.iter().map(|asked| asked.wanted.name.as_str()).collect();
-                anyhow!("--metric {word}: {why}; the recipe has {}", names.join(", "))
+                let names = joined(of_recipe.iter().map(|asked| &asked.wanted.name), ", ");
+                anyhow!("--metric {word}: {why}; the recipe has {names}")
             }
         }),
     };

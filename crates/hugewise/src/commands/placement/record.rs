@@ -6,9 +6,9 @@ use model::placement::{End, Recording};
 use placement::{Ordered, Spec};
 
 use super::super::session::Session;
-use super::super::stop;
 use crate::cli::args::{self, Format};
 use crate::render::prove::placement::warnings;
+use crate::stop;
 use crate::ui::Outcome;
 
 pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use host::Source;
 use model::sizing::{Sizing, Step};
 use model::{Bytes, Warning};
-use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
+use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, Want};
 use plan::{Host, Need};
 use programs::config::mysql::Options;
 use programs::config::postgres::Configuration;
@@ -83,10 +83,8 @@ fn wanted(page: Bytes, node: Option<u32>, pages: u64, how: String, own: &Own) ->
 
 /// JDK 5 and 6 were sized by their heap alone, as the JBoss post does it.
 fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
-    let page = match goal.pages {
-        JvmPages::Thp => return Ok(Vec::new()),
-        JvmPages::Default => host.default_page(),
-        JvmPages::Pool(page) => page,
+    let Some(page) = goal.page_on(host).map_err(anyhow::Error::msg)? else {
+        return Ok(Vec::new());
     };
     if goal.kind_on(host) == JvmKind::Sun {
         let about = pages::pages(goal.heap, page)?.about;
@@ -114,8 +112,7 @@ fn of_postgres(
     let text = source.text(&goal.file).into_result();
     let text = text.context("name the server's configuration file")?;
     let read = Configuration::read(source, "", &goal.file)?;
-    let set = read.settings.iter();
-    let mut settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]))?;
+    let mut settings = Postgres::of(&read.settings)?;
     let over = auto_conf(&goal.file, &text);
     if let Some(text) = source.text(&over).known() {
         settings = settings.and(&over, text)?;

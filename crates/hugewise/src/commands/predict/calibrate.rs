@@ -16,10 +16,10 @@ use translation::study::{Range, Setting};
 
 use super::super::compare::around::Around;
 use super::super::session::Session;
-use super::super::stop;
 use super::super::tlb;
 use crate::cli::args::Predict;
 use crate::render::prove::compare as compared;
+use crate::stop;
 
 /// The arm of which a half is on huge pages: with both ends it shows whether time is a line at all.
 const HALF: &str = "half";

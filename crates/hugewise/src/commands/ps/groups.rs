@@ -4,18 +4,22 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use host::{Accounts, Membership, Source};
-use model::{Bytes, Reading};
+use model::Bytes;
 
 use crate::cli::args::By;
 use crate::cli::values::word;
 use crate::results::ps::{Group, Groups, ProcessRow, Totals};
+use draw::or;
 
 /// Sums over groups of `rows`.
 pub(super) fn sums(source: &Source, rows: &[ProcessRow], by: By) -> Groups {
-    let names = Names::new(source, by);
+    let accounts = match by {
+        By::User => Accounts::read(source).into_result().unwrap_or_default(),
+        _ => Accounts::default(),
+    };
     let mut members: BTreeMap<Option<String>, Vec<&ProcessRow>> = BTreeMap::new();
     for row in rows {
-        for name in names.of(row) {
+        for name in names(source, row, by, &accounts) {
             members.entry(name).or_default().push(row);
         }
     }
@@ -35,50 +39,23 @@ fn group(name: Option<String>, rows: &[&ProcessRow]) -> Group {
     }
 }
 
-/// Names the groups of a process.
-struct Names<'a> {
-    source: &'a Source,
-    by: By,
-    accounts: Accounts,
-}
-
-impl<'a> Names<'a> {
-    fn new(source: &'a Source, by: By) -> Self {
-        let accounts = match by {
-            By::User => Accounts::read(source).into_result().unwrap_or_default(),
-            _ => Accounts::default(),
-        };
-        Self { source, by, accounts }
-    }
-
-    /// One name, `None` for a process that is in no such group; a control group and all above it.
-    fn of(&self, row: &ProcessRow) -> Vec<Option<String>> {
-        let membership = || Membership::read(self.source, row.pages.pid).into_result().ok();
-        match self.by {
-            By::Cgroup => match membership() {
-                Some(membership) => membership.with_parents().into_iter().map(Some).collect(),
-                None => vec![None],
-            },
-            By::Container => vec![membership().and_then(|membership| membership.container())],
-            By::Unit => vec![membership().and_then(|membership| membership.unit().map(str::to_owned))],
-            By::Vm => vec![self.vm(row)],
-            By::User => vec![self.user(row)],
+/// The groups of a process by name, `None` where it is in no such group; a control group and all above it.
+fn names(source: &Source, row: &ProcessRow, by: By, accounts: &Accounts) -> Vec<Option<String>> {
+    let membership = || Membership::read(source, row.pages.pid).into_result().ok();
+    match by {
+        By::Cgroup => match membership() {
+            Some(membership) => membership.with_parents().into_iter().map(Some).collect(),
+            None => vec![None],
+        },
+        By::Container => vec![membership().and_then(|membership| membership.container())],
+        By::Unit => vec![membership().and_then(|membership| membership.unit().map(str::to_owned))],
+        By::Vm => {
+            let vm = programs::vms::vm(source, row.pages.pid);
+            vec![vm.map(|vm| vm.name.unwrap_or_else(|| format!("{} {}", vm.program, vm.pid)))]
         }
-    }
-
-    fn vm(&self, row: &ProcessRow) -> Option<String> {
-        let vm = programs::vms::vm(self.source, row.pages.pid)?;
-        Some(vm.name.unwrap_or_else(|| format!("{} {}", vm.program, vm.pid)))
-    }
-
-    fn user(&self, row: &ProcessRow) -> Option<String> {
-        match &row.pages.uid {
-            Reading::Known(uid) => Some(
-                self.accounts
-                    .user(*uid)
-                    .map_or_else(|| uid.to_string(), |user| user.name.clone()),
-            ),
-            Reading::Unread(_) => None,
+        By::User => {
+            let name = |uid: &u32| or(accounts.user(*uid).map(|user| &user.name), &uid.to_string());
+            vec![row.pages.uid.known().map(name)]
         }
     }
 }

@@ -35,8 +35,7 @@ impl<'a> Select<'a> {
         ];
         let words = words.into_iter();
         let words = words.filter_map(|(what, value)| Some(format!("{what} {}", value.as_ref()?)));
-        let words: Vec<String> = words.collect();
-        (!words.is_empty()).then(|| words.join(", "))
+        Some(draw::joined(words, ", ")).filter(|words| !words.is_empty())
     }
 }
 

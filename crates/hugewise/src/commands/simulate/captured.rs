@@ -1,6 +1,7 @@
 //! A captured host as the start of a simulation: its memory, its virtual machines, KSM and khugepaged.
 
 use anyhow::Context;
+use host::snapshot::Numbers;
 use host::{Snapshot, Source};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Warning};
@@ -114,12 +115,13 @@ fn merged(snapshot: &Snapshot) -> Option<[f64; 2]> {
     (get("full_scans")? >= 2 && all > 0.0).then(|| [(shared + sharing) / all, volatile / all])
 }
 
+fn known(numbers: Option<&Numbers>, name: &str) -> Option<u32> {
+    u32::try_from(*numbers?.get(name).known()?).ok()
+}
+
 fn ksm(snapshot: &Snapshot) -> Ksm {
     let usual = Ksm::default();
-    let get = |name: &str, usual: u32| {
-        let number = snapshot.ksm.known().and_then(|ksm| ksm.get(name).known().copied());
-        number.and_then(|number| u32::try_from(number).ok()).unwrap_or(usual)
-    };
+    let get = |name: &str, usual: u32| known(snapshot.ksm.known(), name).unwrap_or(usual);
     Ksm {
         pages_to_scan: get("pages_to_scan", usual.pages_to_scan).max(1),
         sleep_millisecs: get("sleep_millisecs", usual.sleep_millisecs),
@@ -132,10 +134,7 @@ fn ksm(snapshot: &Snapshot) -> Ksm {
 fn khugepaged(snapshot: &Snapshot) -> Khugepaged {
     let usual = Khugepaged::default();
     let numbers = snapshot.thp.known().and_then(|thp| thp.khugepaged.known());
-    let get = |name: &str, usual: u32| {
-        let number = numbers.and_then(|numbers| numbers.get(name).known().copied());
-        number.and_then(|number| u32::try_from(number).ok()).unwrap_or(usual)
-    };
+    let get = |name: &str, usual: u32| known(numbers, name).unwrap_or(usual);
     Khugepaged {
         pages_to_scan: get("pages_to_scan", usual.pages_to_scan),
         scan_sleep_millisecs: get("scan_sleep_millisecs", usual.scan_sleep_millisecs),

@@ -15,6 +15,7 @@ use crate::ui::Outcome;
 pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
     let form = session.form::<HostMemory>()?;
     let mut warnings = Vec::new();
+    let here = || Snapshot::take(&session.source);
     let (snapshot, result) = match (&args.capture, args.preset) {
         (Some(path), _) => {
             let named = || format!("--capture {}", path.display());
@@ -34,12 +35,9 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemor
         }
         (None, Some(which)) => {
             let result = preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
-            (Snapshot::take(&session.source), result)
+            (here(), result)
         }
-        (None, None) => {
-            let result = of_file(session, args, &mut warnings)?;
-            (Snapshot::take(&session.source), result)
-        }
+        (None, None) => (here(), of_file(session, args, &mut warnings)?),
     };
     warnings.extend(overcommitted(&result));
     session.give_about(&snapshot, warnings, result, form)

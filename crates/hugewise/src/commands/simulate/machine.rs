@@ -9,6 +9,7 @@ use translation::cpus;
 use translation::machine::{Machine, known};
 
 use super::super::tlb;
+use draw::joined;
 
 /// The word for the machine at hand, which is also meant without one.
 const HERE: &str = "here";
@@ -62,9 +63,8 @@ pub(in crate::commands) fn without_tlb(
     let mut pages: Vec<Bytes> = unknown.map(|(entry, _)| entry).collect();
     pages.sort();
     pages.dedup();
-    let named: Vec<String> = pages.iter().map(|page| page.exact()).collect();
-    (!named.is_empty()).then(|| {
-        let named = named.join(" and ");
+    (!pages.is_empty()).then(|| {
+        let named = joined(pages.iter().map(|page| page.exact()), " and ");
         let text = format!(
             "no TLB entries for pages of {named} are known of {machine}: every access to them counts as a miss, so that those rows mean \
              nothing (name the entries in a file for --machine)"

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use programs::auto_conf;
+use programs::config::postgres::Configuration;
 use programs::config::vmware;
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
@@ -149,7 +150,11 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
         }
         let text = Input::Configuration.text(file);
         let text = text.with_context(|| format!("size postgres {name}"))?;
-        settings = Postgres::parse(&name, &text)?;
+        // A line of its own that the server refuses has the name as typed. Files that it includes are on this machine too.
+        Postgres::parse(&name, &text)?;
+        let path = std::path::absolute(file)?;
+        let read = Configuration::of_text(&Source::live(), &path.to_string_lossy(), &text)?;
+        settings = Postgres::of(&read.settings)?;
         let over = PathBuf::from(auto_conf(&name, &text));
         if over.is_file() {
             let name = over.display().to_string();

@@ -15,12 +15,12 @@ use programs::gc_log;
 use super::super::compare::around::Around;
 use super::super::compare::store::Store;
 use super::super::session::Session;
-use super::super::stop;
 use super::directory::Directory;
 use super::list;
 use crate::recipes::Workload;
 use crate::recipes::experiments::Planned;
 use crate::render::prove::compare::events;
+use crate::stop;
 
 /// Each start of a server has so many loads that count.
 const LOADS: u32 = 2;

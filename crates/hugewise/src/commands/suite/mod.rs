@@ -16,11 +16,11 @@ use self::directory::Directory;
 use self::experiment::{Bench, warnings};
 use self::time::Time;
 use super::session::Session;
-use super::stop;
 use super::tlb;
 use crate::cli::args;
 use crate::recipes::experiments::{self, Place, Planned};
 use crate::render::prove::compare::events;
+use crate::stop;
 use crate::ui::Outcome;
 
 /// The name of the file with the page size of the host.

@@ -3,6 +3,7 @@
 use model::plan::{Change, Edit, Mode, Owner, Plan, Target, Value};
 
 use super::shell::{comment, head};
+use draw::joined;
 
 /// What stands above the tasks.
 const PLAY: &str = "\
@@ -79,13 +80,10 @@ const LINES: &str = "grep -qxF -e \"$2\" \"$1\" || grep -qxF -e \"$3\" \"$1\"";
 const THERE: &str = "[ -f \"$1\" ]";
 
 fn command(script: &str, words: &[&str], changes: bool) -> String {
-    let words: Vec<String> = words.iter().map(|word| scalar(word)).collect();
+    let words = joined(words.iter().map(|word| scalar(word)), ", ");
     let script = script.replace('\'', "''");
     let unchanged = if changes { "" } else { "      changed_when: false\n" };
-    format!(
-        "      ansible.builtin.command:\n        argv: [sh, -c, !unsafe '{script}', sh, {}]\n{unchanged}",
-        words.join(", ")
-    )
+    format!("      ansible.builtin.command:\n        argv: [sh, -c, !unsafe '{script}', sh, {words}]\n{unchanged}")
 }
 
 fn new_file(path: &str, text: &str, mode: Option<Mode>, owner: Option<Owner>) -> String {

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use model::Envelope;
 use model::findings::Severity;
 
-use crate::render::find::doctor::rule_name;
 use crate::results::Doctor;
+use crate::results::doctor::rule_name;
+use draw::joined;
 
 type Labels<'a> = Vec<(&'a str, &'a str)>;
 
@@ -70,8 +71,7 @@ fn family<'a>(text: &mut String, name: &str, help: &str, lines: impl IntoIterato
         let labels = labels
             .iter()
             .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)));
-        let labels: Vec<String> = labels.collect();
-        let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
+        let _ = writeln!(text, "{name}{{{}}} {value}", joined(labels, ","));
     }
 }
 

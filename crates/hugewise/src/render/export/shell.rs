@@ -2,13 +2,14 @@
 
 use model::plan::{Change, Edit, Mode, Owner, Plan, Sum, Target, Value};
 
+use draw::joined;
+
 /// What the script does with each kind of target.
 const FUNCTIONS: &str = include_str!("functions.sh");
 
 pub(crate) fn script(plan: &Plan) -> String {
-    let head = head(plan);
-    let changes: Vec<String> = plan.changes.iter().map(step).collect();
-    format!("#!/bin/sh\n{head}{FUNCTIONS}\n{}", changes.join("\n"))
+    let (head, changes) = (head(plan), joined(plan.changes.iter().map(step), "\n"));
+    format!("#!/bin/sh\n{head}{FUNCTIONS}\n{changes}")
 }
 
 /// Who made it, and what for.
@@ -62,8 +63,7 @@ fn edit(path: &str, before: &Value, after: &Value) -> String {
 }
 
 fn call(function: &str, words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    format!("{function} {}\n", words.join(" "))
+    format!("{function} {}\n", joined(words.iter().map(|word| quoted(word)), " "))
 }
 
 /// A word that no shell looks into.

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use model::guest::Guest;
 use model::headline::{PairedGain, WORTH};
+use model::verdict::Next;
 
 use super::{doctor, inventory, verdict};
 use crate::render::measure::{latency, tlb};
-use crate::results::{Checkup, ProcessList};
+use crate::results::{Checkup, ProcessList, Skipped};
 use crate::show::Show;
-use draw::{Block, Figure, Lines, Sheet, columns, counted, number, or};
+use draw::{Block, Figure, Lines, Sheet, columns, counted, joined, number, or};
 
 /// Single draws differ by more than is said to make no difference, to each side.
 const WIDE: f64 = 2.0 * WORTH;
@@ -128,11 +129,8 @@ fn readings(guest: &Guest) -> Sheet {
 
 impl Checkup {
     fn next(&self) -> Option<Sheet> {
-        let mut sheet = Sheet::new("What to type next", ["command", "why"]);
-        for next in &self.verdict.next {
-            sheet.row([&next.command, &verdict::why(&next.why)]);
-        }
-        (!self.verdict.next.is_empty()).then_some(sheet)
+        let fields = columns![|next| &Next; "command" => next.command, "why" => verdict::why(&next.why)];
+        Sheet::of("What to type next", fields, self.verdict.next.iter()).with_rows()
     }
 
     /// The findings, first in one table.
@@ -171,9 +169,9 @@ impl Checkup {
             headline.rounds,
             headline.seconds
         ));
-        let apart: Vec<String> = headline.gains.iter().filter_map(apart).collect();
+        let apart = joined(headline.gains.iter().filter_map(apart), ", ");
         if !apart.is_empty() {
-            sheet.note(format!("single draws: {}", apart.join(", ")));
+            sheet.note(format!("single draws: {apart}"));
         }
         let why: BTreeSet<&String> = headline.gains.iter().flat_map(|gain| &gain.not_measured).collect();
         why.iter().for_each(|why| sheet.note(format!("?: {why}")));
@@ -187,11 +185,8 @@ impl Checkup {
     }
 
     fn skipped(&self) -> Option<Sheet> {
-        let mut sheet = Sheet::new("Skipped", ["part", "why"]);
-        for skipped in &self.skipped {
-            sheet.row([&skipped.part, &skipped.why]);
-        }
-        (!self.skipped.is_empty()).then_some(sheet)
+        let fields = columns![|skipped| &Skipped; "part" => skipped.part, "why" => skipped.why];
+        Sheet::of("Skipped", fields, self.skipped.iter()).with_rows()
     }
 }
 

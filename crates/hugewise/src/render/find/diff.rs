@@ -7,7 +7,7 @@ use model::{Backing, Estimate, PageKind, Reading};
 
 use super::ps::percent as percent_huge;
 use crate::results::Diff;
-use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
+use crate::results::diff::{BackingChange, Change, FindingChange, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
 use draw::{
     Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
@@ -192,14 +192,8 @@ fn interval(point: &PointChange) -> String {
 }
 
 fn verdict(point: &PointChange) -> String {
-    let why = match point.gap {
-        None => return point.verdict.name().to_owned(),
-        Some(Gap::OnlyInA) => "only A has it",
-        Some(Gap::OnlyInB) => "only B has it",
-        Some(Gap::NotMeasured) => "no value in both",
-        Some(Gap::NoInterval) => "too few visits",
-    };
-    format!("{} ({why})", point.verdict.name())
+    let why = or_empty(point.gap.map(|gap| format!(" ({})", gap.name())));
+    format!("{}{why}", point.verdict.name())
 }
 
 fn found(count: Option<usize>) -> String {

@@ -6,7 +6,7 @@ use host::Snapshot;
 use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Topology};
 use model::{Bytes, Reading};
 
-use draw::{Sheet, columns, counted, or};
+use draw::{Sheet, columns, counted, joined, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
@@ -59,13 +59,9 @@ fn pool_counts(pools: &Reading<Vec<Pool>>) -> String {
     }
 }
 
-fn listed<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
-    if items.is_empty() {
-        "none".to_owned()
-    } else {
-        items.join(", ")
-    }
+fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
+    let items = joined(items, ", ");
+    if items.is_empty() { "none".to_owned() } else { items }
 }
 
 fn online(topology: &Topology) -> String {
@@ -250,9 +246,9 @@ fn settings(snapshot: &Snapshot) -> Sheet {
     let command_line = &snapshot.kernel.command_line;
     sheet.row(["kernel command line", &command_line.to_string()]);
     let missing = snapshot.sysctls.iter().filter(|(_, value)| value.known().is_none());
-    let missing: Vec<&str> = missing.map(|(name, _)| name).collect();
+    let missing = joined(missing.map(|(name, _)| name), ", ");
     if !missing.is_empty() {
-        sheet.note(format!("not read here: {}", missing.join(", ")));
+        sheet.note(format!("not read here: {missing}"));
     }
     let ksm = snapshot.ksm.as_ref().map(|ksm| {
         let runs = ksm.get("run").map(|run| run == 1);

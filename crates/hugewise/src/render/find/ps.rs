@@ -6,7 +6,8 @@ mod parts;
 use host::processes::Missed;
 use model::{Bytes, PageKind, Reading};
 
-use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
+use crate::results::mappings::{MappingRow, MappingRows};
+use crate::results::ps::{ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
 use cells::kinds_in_words;

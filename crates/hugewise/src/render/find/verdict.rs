@@ -54,11 +54,10 @@ fn scattered(verdict: &Verdict) -> Option<String> {
         Some(_) => "Part of the saving is due to that",
         None => "So they likely lie scattered, and then part of the saving is due to that",
     };
-    let known: Vec<String> = lie.into_iter().chain(pieces).collect();
+    let known = draw::joined(lie.into_iter().chain(pieces), " ");
     (!known.is_empty()).then(|| {
         format!(
-            "{} {is_due}: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain.",
-            known.join(" ")
+            "{known} {is_due}: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
         )
     })
 }
@@ -289,11 +288,10 @@ fn pools(pools: &Reading<Vec<PoolPages>>) -> String {
     if let Some(why) = pools.iter().find_map(|pool| pool.pages.unread()) {
         return format!("The size of a hugetlb pool could not be read ({why}).");
     }
-    let filled: Vec<String> = pools.iter().filter_map(filled).collect();
-    if filled.is_empty() {
-        "No hugetlb pool has any page.".to_owned()
-    } else {
-        format!("The hugetlb pools have {}.", filled.join(" and "))
+    let filled = draw::joined(pools.iter().filter_map(filled), " and ");
+    match filled.is_empty() {
+        true => "No hugetlb pool has any page.".to_owned(),
+        false => format!("The hugetlb pools have {filled}."),
     }
 }
 

@@ -8,7 +8,7 @@ use model::{Backing, Bytes, PageKind, Reading, Unread};
 use super::ps::{by_kind, share};
 use crate::results::VmList;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, lines, or};
+use draw::{Lines, Sheet, columns, joined, lines, or};
 
 impl Show for VmList {
     fn title(&self) -> String {
@@ -73,7 +73,7 @@ fn asked_for(asked: &Configured) -> String {
         true => name(kind),
         false => format!("{} {}", name(kind), Bytes(size(kind))),
     });
-    parts.collect::<Vec<_>>().join(" + ")
+    joined(parts, " + ")
 }
 
 /// `4K 120, 2M 510, 1G 0`.

@@ -3,7 +3,7 @@
 use model::setup::{Applied, End, Program, Step, StepOutcome};
 
 use crate::show::{self, Show};
-use draw::{Field, Lines, Look, Sheet, columns, counted, lines, printable};
+use draw::{Field, Lines, Look, Sheet, columns, counted, joined, lines, printable};
 
 impl Show for Applied {
     fn title(&self) -> String {
@@ -51,7 +51,7 @@ impl Show for Applied {
     fn text(&self, look: Look) -> String {
         let steps = self.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo);
         let parts = std::iter::once(show::text(self, look)).chain(steps.map(instruction));
-        parts.chain([next(self)]).collect::<Vec<_>>().join("\n")
+        joined(parts.chain([next(self)]), "\n")
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -75,15 +75,13 @@ fn changes(applied: &Applied) -> Option<Sheet> {
         sheet.note(format!("{}: {}", step.place, step.note));
     }
     applied.notes.iter().for_each(|note| sheet.note(note));
-    (!sheet.rows.is_empty() || !sheet.notes.is_empty()).then_some(sheet)
+    Some(sheet).filter(|sheet| !sheet.is_empty())
 }
 
 fn to_do(applied: &Applied) -> Option<Sheet> {
-    let mut sheet = Sheet::new("Not applied here: do this", ["where", "what"]);
-    for step in applied.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo) {
-        sheet.row([&step.place, &step.note]);
-    }
-    (!sheet.rows.is_empty()).then_some(sheet)
+    let fields = columns![|step| &Step; "where" => step.place, "what" => step.note];
+    let steps = applied.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo);
+    Sheet::of("Not applied here: do this", fields, steps).with_rows()
 }
 
 /// The commands that follow: programs take pool pages at their start only.

@@ -30,10 +30,8 @@ impl Show for Undone {
         self.notes.iter().for_each(|note| sheet.note(note));
         let mut holders = users("Pool pages are in use by", &self.holders);
         holders.note("stop or restart these programs, then: sudo hugewise undo");
-        let has_holders = !self.holders.is_empty();
-        let is_empty = sheet.rows.is_empty() && sheet.notes.is_empty();
-        let sheets = [(sheet, !is_empty), (holders, has_holders)].into_iter();
-        sheets.filter_map(|(sheet, shown)| shown.then_some(sheet)).collect()
+        let sheet = Some(sheet).filter(|sheet| !sheet.is_empty());
+        sheet.into_iter().chain(holders.with_rows()).collect()
     }
 
     fn csv(&self) -> Lines<'_> {

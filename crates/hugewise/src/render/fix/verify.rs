@@ -5,7 +5,7 @@ use model::{PageKind, Reading};
 
 use super::apply::restart;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, moment, pairs};
+use draw::{Lines, Sheet, columns, counted, joined, lines, moment, pairs};
 
 impl Show for Verified {
     fn title(&self) -> String {
@@ -88,10 +88,10 @@ fn on_huge_pages(program: &Program) -> String {
     let large = backing
         .iter()
         .filter(|&(kind, bytes)| kind != PageKind::Base && bytes.0 > 0);
-    let large: Vec<String> = large.map(|(kind, bytes)| format!("{bytes} of {kind}")).collect();
+    let large = joined(large.map(|(kind, bytes)| format!("{bytes} of {kind}")), " + ");
     match large.is_empty() {
         true => " has no huge pages and".to_owned(),
-        false => format!(" has {} and", large.join(" + ")),
+        false => format!(" has {large} and"),
     }
 }
 

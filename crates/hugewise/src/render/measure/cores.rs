@@ -4,7 +4,7 @@ use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, or};
+use draw::{Lines, Sheet, columns, counted, joined, lines, or};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
@@ -34,7 +34,7 @@ impl Show for Cores {
 
 /// Which CPUs share a core, in one sentence.
 fn siblings(cores: &Cores) -> String {
-    let twins: Vec<String> = cores.twins().map(|[one, two]| format!("{one} and {two}")).collect();
+    let twins = joined(cores.twins().map(|[one, two]| format!("{one} and {two}")), "; ");
     let pairs = cores.pairs.iter();
     let unknown = pairs.filter(|pair| pair.relation == Relation::Unknown).count();
     let rest = match unknown {
@@ -48,10 +48,7 @@ fn siblings(cores: &Cores) -> String {
         };
         return format!("By contention, {all}.{rest}");
     }
-    format!(
-        "By contention, these CPUs are SMT siblings on one core: {}.{rest}",
-        twins.join("; ")
-    )
+    format!("By contention, these CPUs are SMT siblings on one core: {twins}.{rest}")
 }
 
 fn matrix(cores: &Cores) -> Sheet {

@@ -9,8 +9,8 @@ use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
 use crate::show::Show;
 use draw::{
-    Along, Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number,
-    or, or_empty,
+    Along, Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, joined, legend, limits, lines,
+    number, or, or_empty,
 };
 
 /// A chart of fewer working sets than this shows nothing.
@@ -99,7 +99,7 @@ fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
             let ns = point.and_then(|point| point.point.ns);
             (or_empty(point.map(cell)), ns.map(|ns| Heat::of(ns.median / best)))
         });
-        sheet.shaded_row(std::iter::once((called(page), None)).chain(cells));
+        sheet.shaded_row(&called(page), cells);
     }
     sheet.note(legend("the fastest"));
     missing(guest).into_iter().for_each(|note| sheet.note(note));
@@ -157,10 +157,10 @@ fn cells(by_kind: BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>) -> String {
         by_pages.entry(pages).or_default().push(kind.to_string());
     }
     let each = by_pages.into_iter().map(|(pages, kinds)| {
-        let pages: Vec<String> = pages.into_iter().map(called).collect();
-        format!("{} on {}", pages.join(", "), kinds.join(", "))
+        let pages = joined(pages.into_iter().map(called), ", ");
+        format!("{pages} on {}", kinds.join(", "))
     });
-    each.collect::<Vec<_>>().join("; ")
+    joined(each, "; ")
 }
 
 fn how(guest: &Guest) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::guest::{FirstTouch, Guest, Operation};
 
 use super::latency::spread;
-use draw::{Sheet, columns, number, or};
+use draw::{Sheet, columns, joined, number, or};
 
 /// The counters that show what the hypervisor did. JSON has all of them.
 const TELLING: [&str; 9] = [
@@ -72,13 +72,7 @@ fn operations(title: &str, operations: &[Operation]) -> Sheet {
 /// `exits 12, pf_fixed 3`: those of the named counters that are not zero.
 pub(super) fn counters<T>(stats: &BTreeMap<String, T>, write: impl Fn(&T) -> String) -> String {
     let telling = TELLING.iter().filter_map(|&name| Some((name, write(stats.get(name)?))));
-    let told: Vec<String> = telling
-        .filter(|(_, count)| count != "0")
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if told.is_empty() {
-        "-".to_owned()
-    } else {
-        told.join(", ")
-    }
+    let told = telling.filter(|(_, count)| count != "0");
+    let told = joined(told.map(|(name, count)| format!("{name} {count}")), ", ");
+    if told.is_empty() { "-".to_owned() } else { told }
 }

@@ -7,7 +7,7 @@ use model::{Estimate, PageKind};
 
 use super::latency::backing;
 use crate::show::Show;
-use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or};
+use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, joined, limits, lines, number, or};
 
 impl Show for KernelOps {
     fn title(&self) -> String {
@@ -19,7 +19,23 @@ impl Show for KernelOps {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        vec![sheet(self)]
+        let ops: BTreeSet<Op> = self.points.iter().map(|point| point.op).collect();
+        let workers: BTreeSet<u32> = self.points.iter().map(|point| point.workers).collect();
+        let measured = |op: Op| {
+            let mut points = workers.iter().filter_map(|&workers| find(self, op, workers));
+            points.find(|point| point.ns.is_some())
+        };
+        let measured = &measured;
+        let names = columns![|op| Op; "operation" => op, "what it is" => op.what()];
+        let times = workers.iter().flat_map(|&workers| {
+            let head = format!("#{}", counted(workers as usize, "worker"));
+            columns![|op| Op; (head) => cell(find(self, *op, workers)?)]
+        });
+        let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
+        let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
+        let mut sheet = Sheet::of(title, names.into_iter().chain(times).chain(counted), ops.into_iter());
+        notes(self).into_iter().for_each(|note| sheet.note(note));
+        vec![sheet]
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -41,25 +57,6 @@ impl Show for KernelOps {
 fn find(result: &KernelOps, op: Op, workers: u32) -> Option<&Point> {
     let mut points = result.points.iter();
     points.find(|point| (point.op, point.workers) == (op, workers))
-}
-
-fn sheet(result: &KernelOps) -> Sheet {
-    let ops: BTreeSet<Op> = result.points.iter().map(|point| point.op).collect();
-    let workers: BTreeSet<u32> = result.points.iter().map(|point| point.workers).collect();
-    let measured = |op: Op| {
-        let mut points = workers.iter().filter_map(|&workers| find(result, op, workers));
-        points.find(|point| point.ns.is_some())
-    };
-    let measured = &measured;
-    let names = columns![|op| Op; "operation" => op, "what it is" => op.what()];
-    let times = workers
-        .iter()
-        .flat_map(|&workers| columns![|op| Op; (format!("#{}", counted(workers as usize, "worker"))) => cell(find(result, *op, workers)?)]);
-    let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
-    let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
-    let mut sheet = Sheet::of(title, names.into_iter().chain(times).chain(counted), ops.into_iter());
-    notes(result).into_iter().for_each(|note| sheet.note(note));
-    sheet
 }
 
 fn cell(point: &Point) -> String {
@@ -90,7 +87,7 @@ fn counts(point: &Point) -> String {
         let count = point.per_operation.get(name).copied().filter(|&count| count >= 0.005)?;
         Some(format!("{name} {}", number((count * 100.0).round() / 100.0)))
     });
-    parts.collect::<Vec<_>>().join(", ")
+    joined(parts, ", ")
 }
 
 fn notes(result: &KernelOps) -> Vec<String> {

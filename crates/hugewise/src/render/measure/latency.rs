@@ -7,8 +7,8 @@ use model::{Bytes, Estimate, PageKind};
 
 use crate::show::Show;
 use draw::{
-    Along, Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, limits, lines, number, or,
-    or_empty,
+    Along, Dot, Figure, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, joined, limits, lines, number,
+    or, or_empty,
 };
 
 impl Show for Latency {
@@ -188,11 +188,10 @@ pub(super) fn backing<'a>(measured: impl Iterator<Item = &'a Backed>) -> Option<
     let shares = measured.iter().filter_map(|backed| backed.got.share(backed.asked));
     let least = shares.min_by(f64::total_cmp)?;
     let proofs: BTreeSet<&str> = measured.iter().map(|backed| backed.proof.as_str()).collect();
-    let proofs: Vec<&str> = proofs.into_iter().collect();
     Some(format!(
         "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
         number((least * 100.0).floor()),
-        proofs.join(", ")
+        joined(proofs, ", ")
     ))
 }
 

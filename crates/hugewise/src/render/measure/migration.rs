@@ -8,7 +8,7 @@ use model::placement::Kind;
 
 use crate::render::prove::placement::kind_name;
 use crate::show::Show;
-use draw::{Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, limits, lines, number, or};
+use draw::{Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, joined, limits, lines, number, or};
 
 impl Show for Migration {
     fn title(&self) -> String {
@@ -18,12 +18,8 @@ impl Show for Migration {
     fn headlines(&self) -> Vec<String> {
         let mut all: Vec<String> = self.kinds.iter().filter_map(|moves| range(self, moves.kind)).collect();
         if !self.absent.is_empty() {
-            let names: Vec<&str> = self.absent.iter().map(|kind| kind_name(*kind)).collect();
-            all.push(format!(
-                "These {} CPUs have no move to: {}.",
-                self.cpus.len(),
-                names.join("; ")
-            ));
+            let names = joined(self.absent.iter().map(|kind| kind_name(*kind)), "; ");
+            all.push(format!("These {} CPUs have no move to: {names}.", self.cpus.len()));
         }
         all
     }
@@ -115,7 +111,7 @@ fn interval(ns: Option<Estimate>) -> String {
 fn calls(migration: &Migration) -> Sheet {
     let fields = columns![|moves| &Moves;
         "move to" => kind_name(moves.kind), "#us" => median(moves.call_ns), "#95 % CI" => interval(moves.call_ns),
-        "between CPUs" => moves.pairs.iter().map(|[one, two]| format!("{one} and {two}")).collect::<Vec<_>>().join("; "),
+        "between CPUs" => joined(moves.pairs.iter().map(|[one, two]| format!("{one} and {two}")), "; "),
     ];
     let title = "Time of the call that moves (sched_setaffinity)";
     let mut sheet = Sheet::of(title, fields, migration.kinds.iter());

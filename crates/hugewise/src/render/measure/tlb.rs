@@ -7,7 +7,7 @@ use model::{Bytes, Estimate, PageKind};
 
 use super::latency::spread;
 use crate::show::Show;
-use draw::{Along, Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
+use draw::{Along, Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, joined, lines, or, or_empty};
 
 impl Show for Tlb {
     fn title(&self) -> String {
@@ -88,7 +88,7 @@ fn others(tlb: &Tlb, level: &Level) -> String {
         let ways = or_empty(known.ways.map(|ways| format!(" {ways}")));
         format!("{}{ways} ({})", known.entries, known.source)
     };
-    tlb.known.iter().filter(said).map(say).collect::<Vec<_>>().join(", ")
+    joined(tlb.known.iter().filter(said).map(say), ", ")
 }
 
 fn walks(tlb: &Tlb) -> Sheet {

@@ -10,7 +10,7 @@ use translation::study::{Range, Sensitivity, Setting};
 
 use super::simulate::{bytes, machine, missed, name, number, percent, unknown, walked};
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines};
+use draw::{Lines, Sheet, columns, counted, joined, lines};
 
 impl Show for Prediction {
     fn title(&self) -> String {
@@ -21,9 +21,7 @@ impl Show for Prediction {
         let mut sheets = vec![savings(self)];
         sheets.extend(self.calibration.as_ref().map(calibration));
         sheets.push(machine(&self.machine));
-        if !self.unknown.is_empty() {
-            sheets.push(unknown(&self.unknown));
-        }
+        sheets.extend(unknown(&self.unknown).with_rows());
         sheets
     }
 
@@ -122,8 +120,8 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     if let Some(capture) = &prediction.capture {
         let Method::Steps = capture.method;
         sheet.note("method: one thread at a time is stepped (ptrace), in windows; each stands for the processor time around it");
-        let spots: Vec<&str> = capture.blind_spots.iter().copied().map(blind_spot).collect();
-        sheet.note(format!("not seen: {}", spots.join("; ")));
+        let spots = capture.blind_spots.iter().copied().map(blind_spot);
+        sheet.note(format!("not seen: {}", joined(spots, "; ")));
         if let Some(frames) = &capture.frames {
             let run = number(frames.mean_run());
             sheet.note(format!("in a guest, base pages lie as they did during the capture: {run} on frames beside each other, on average"));
@@ -158,11 +156,9 @@ fn effects(prediction: &Prediction) -> Option<String> {
             percents(alone.high)
         )
     };
-    let largest: Vec<String> = all.iter().take(3).map(effect).collect();
+    let (setting, largest) = (row.setting, joined(all.iter().take(3).map(effect), "; "));
     Some(format!(
-        "largest effects on what {} saves (%), each alone: {}",
-        row.setting,
-        largest.join("; ")
+        "largest effects on what {setting} saves (%), each alone: {largest}"
     ))
 }
 

@@ -13,7 +13,23 @@ impl Show for ReachTable {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        vec![sheet(self)]
+        let fields = columns![|row| &Reach;
+            "page" => row.page.exact(), "#entries" => row.entries, "#reach" => row.reach,
+            "#reach, GiB" => significant(row.reach.0 as f64 / Bytes::gib(1).0 as f64),
+        ];
+        let covers = self.rows.first().into_iter().flat_map(|row| &row.covers);
+        let shares = covers.enumerate().flat_map(|(place, cover)| {
+            let head = format!("#% of {}", cover.working_set.exact());
+            columns![|row| &Reach; (head) => significant(row.covers.get(place)?.share * 100.0)]
+        });
+        let mut sheet = Sheet::of(&self.title(), fields.into_iter().chain(shares), self.rows.iter());
+        sheet.note(
+            "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
+        );
+        sheet.note(
+            "a CPU holds fewer entries for huge pages than its headline number: `hugewise measure tlb` measures them",
+        );
+        vec![sheet]
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -23,26 +39,6 @@ impl Show for ReachTable {
         ];
         lines(fields, pairs(&self.rows, |row| &row.covers))
     }
-}
-
-fn sheet(table: &ReachTable) -> Sheet {
-    let fields = columns![|row| &Reach;
-        "page" => row.page.exact(), "#entries" => row.entries, "#reach" => row.reach,
-        "#reach, GiB" => significant(row.reach.0 as f64 / Bytes::gib(1).0 as f64),
-    ];
-    let covers = table.rows.first().into_iter().flat_map(|row| &row.covers);
-    let shares = covers.enumerate().flat_map(|(place, cover)| {
-        let head = format!("#% of {}", cover.working_set.exact());
-        columns![|row| &Reach; (head) => significant(row.covers.get(place)?.share * 100.0)]
-    });
-    let mut sheet = Sheet::of("TLB reach", fields.into_iter().chain(shares), table.rows.iter());
-    sheet.note(
-        "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
-    );
-    sheet.note(
-        "a CPU holds fewer entries for huge pages than its headline number: `hugewise measure tlb` measures them",
-    );
-    sheet
 }
 
 /// Three significant digits below 1, four above: as the published tables print them.

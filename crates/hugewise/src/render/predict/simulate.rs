@@ -8,7 +8,7 @@ use translation::study::{Case, MachineFacts, PageEntries, Published, Range, Simu
 
 use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
-use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or, pairs};
+use draw::{Field, Heat, Lines, Sheet, columns, joined, legend, lines, or, pairs};
 
 impl Show for Simulation {
     fn title(&self) -> String {
@@ -19,11 +19,13 @@ impl Show for Simulation {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let published = (!self.published.is_empty()).then(|| published(&self.published, exact));
-        let unknown = (!self.unknown.is_empty()).then(|| unknown(&self.unknown));
-        let cases = (!self.cases.is_empty()).then(|| cases(self));
-        let curves = (!self.curves.is_empty()).then(|| curve::sheet(&self.curves));
-        let all = published.into_iter().chain(cases).chain(curves);
+        let results = [
+            published(&self.published, exact),
+            cases(self),
+            curve::sheet(&self.curves),
+        ];
+        let all = results.into_iter().filter_map(Sheet::with_rows);
+        let unknown = unknown(&self.unknown).with_rows();
         all.chain([machine(&self.machine)]).chain(unknown).collect()
     }
 
@@ -185,7 +187,7 @@ pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
 pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
     let fields = columns![|row| &Published;
         "what" => row.what, "unit" => row.unit,
-        "#published" => row.published.iter().copied().map(exact).collect::<Vec<_>>().join(" to "),
+        "#published" => joined(row.published.iter().copied().map(exact), " to "),
         "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, exact),
         "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];

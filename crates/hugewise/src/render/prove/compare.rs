@@ -280,7 +280,7 @@ fn counters(compare: &Compare) -> Option<Sheet> {
     if let Some(note) = &compare.pmu_note {
         sheet.note(note);
     }
-    (!sheet.rows.is_empty() || !sheet.notes.is_empty()).then_some(sheet)
+    Some(sheet).filter(|sheet| !sheet.is_empty())
 }
 
 /// Those metrics that some run has.

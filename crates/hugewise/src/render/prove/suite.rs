@@ -8,7 +8,7 @@ use model::suite::{Lack, Listed, Outcome, Page, Suite, SuiteList};
 use super::compare::{gain, gains};
 use crate::render::measure::tlb;
 use crate::show::{self, Show};
-use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or, pairs};
+use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, joined, lines, or, pairs};
 
 impl Show for Suite {
     fn title(&self) -> String {
@@ -101,7 +101,7 @@ impl Show for SuiteList {
             experiment => listed.experiment.name, workload => listed.experiment.workload,
             arms => listed.experiment.arms.join(" "), seconds => listed.seconds,
             missing => missing(&listed.lacking, "; "),
-            packages => { let packages: Vec<&str> = listed.lacking.iter().filter_map(Lack::package).collect(); packages.join(" ") },
+            packages => joined(listed.lacking.iter().filter_map(Lack::package), " "),
         ];
         lines(fields, self.experiments.iter())
     }
@@ -121,7 +121,7 @@ fn missing(lacking: &[Lack], separator: &str) -> String {
             format!("{} of memory ({} available)", Bytes(*needed), Bytes(*available))
         }
     };
-    lacking.iter().map(lack).collect::<Vec<_>>().join(separator)
+    joined(lacking.iter().map(lack), separator)
 }
 
 fn headline(page: &Page) -> String {
@@ -132,8 +132,7 @@ fn headline(page: &Page) -> String {
 fn measured(page: &Page) -> String {
     match &page.outcome {
         Outcome::Compared { compare, .. } => {
-            let verdicts: Vec<String> = compare.verdicts.iter().map(|judged| verdict(compare, judged)).collect();
-            verdicts.join("; ")
+            joined(compare.verdicts.iter().map(|judged| verdict(compare, judged)), "; ")
         }
         Outcome::Lacking(lacking) => format!("not made, as this is missing: {}", missing(lacking, ", ")),
         Outcome::Failed(why) => format!("could not be made: {why}"),
@@ -227,7 +226,7 @@ fn collections(page: &Page) -> Option<Sheet> {
         }
     }
     sheet.note("from the JVM's own log, over whole runs, those that do not count among them");
-    (!sheet.rows.is_empty()).then_some(sheet)
+    sheet.with_rows()
 }
 
 fn figure(page: &Page) -> Option<Figure> {

@@ -14,9 +14,9 @@ pub(crate) fn cpuid(bytes: &[u8]) {
         );
     }
     if let Ok(text) = std::str::from_utf8(bytes)
-        && let Ok(leaves) = host::snapshot::cpu::Leaves::parse("fuzz", text)
+        && let Ok(leaves) = host::cpuid::Leaves::parse("fuzz", text)
     {
-        let again = host::snapshot::cpu::Leaves::parse("fuzz", &leaves.to_string());
+        let again = host::cpuid::Leaves::parse("fuzz", &leaves.to_string());
         assert_eq!(again, Ok(leaves));
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn machine(bytes: &[u8]) {
         let mounts = host::snapshot::MountTree::of_process(&source, process.pid);
         let ground = Ground::new(&evidence.snapshot, &mounts);
         let (mut thp, mut missing) = (ThpByStart::default(), Missing::new(process, &ground));
-        let _ = host::processes::each_mapping(&source, process.pid, Limits::default(), |mapping| {
+        let _ = host::processes::areas::each_mapping(&source, process.pid, Limits::default(), |mapping| {
             let mapping = mapping.to_pages();
             thp.add(&mapping);
             missing.add(&mapping);

@@ -28,6 +28,16 @@ impl Asks {
         }
     }
 
+    /// What becomes of it without them.
+    pub fn outcome(&self) -> &'static str {
+        // It catches the signal (eal_memalloc.c).
+        if self.program == DPDK {
+            "does not start"
+        } else {
+            "ends with SIGBUS"
+        }
+    }
+
     /// A JVM with the option, `written` so.
     fn java(place: String, written: &str) -> Self {
         Self::new(place, written, "the JVM", "-XX:-UseLargePages")
@@ -97,6 +107,8 @@ pub(super) fn of_start(node: &Node, words: &[&Node], start: &Start) -> Option<As
     };
     Some(Asks::new(shown, written, program, switch))
 }
+
+const DPDK: &str = "DPDK";
 
 /// Programs that ask by default, and how each does not.
 const OPCACHE: (&str, &str) = (
@@ -181,6 +193,10 @@ fn by_program(node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
     if let Some(word) = of_ray {
         let switch = "without --huge-pages and --plasma-directory";
         return Some(Asks::new(word.place(), "--huge-pages", "Ray's object store", switch));
+    }
+    if let Some(set) = start.socket_mem() {
+        let written = format!("{} {}", set.name, set.value);
+        return Some(Asks::new(set.place, &written, DPDK, "--no-huge"));
     }
     let image = image(node).unwrap_or_default();
     let has_command = start.words.first().is_some_and(|word| !word.starts_with('-'));

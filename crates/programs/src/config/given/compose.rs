@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use model::{Bytes, Cause, Unread};
 
 use super::garbled::empty;
-use super::starts::Start;
+use super::starts::{Start, program};
 use super::yaml::{self, Node, What};
 use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
@@ -48,6 +48,7 @@ impl Run {
             place: self.place.clone(),
             words: self.words.clone(),
             environment: self.environment.clone(),
+            ..Start::default()
         }
     }
 
@@ -153,11 +154,58 @@ pub(super) fn is_runtime(program: &str) -> bool {
     matches!(program, "docker" | "podman" | "nerdctl")
 }
 
+/// Does a text begin with commands of which one starts a container? Of one that is not closed that is not known.
+pub(super) fn is_command(text: &str) -> bool {
+    shell::starts(text, is_runtime) && shell::all_words("", text).map_or(true, |words| started(&words).is_some())
+}
+
+/// Options of sudo, env, systemd-run and their kin whose value is a name, so that a `docker` behind them is none of a program.
+const WITH_NAME: [&str; 8] = ["-u", "-g", "-U", "--user", "--group", "--uid", "--gid", "--unit"];
+
+/// The words from `docker` on, and those behind its `run` or `create`. Its other commands start no container that they describe.
+pub(super) fn started(words: &[String]) -> Option<(&[String], &[String])> {
+    (0..words.len()).find_map(|at| {
+        let (before, own) = words.split_at(at);
+        let is_one = own.first().is_some_and(|word| is_runtime(program(word)));
+        let is_value = before.last().is_some_and(|word| WITH_NAME.contains(&word.as_str()));
+        (is_one && !is_value).then(|| Some((own, behind_run(&own[1..])?)))?
+    })
+}
+
+/// Options come before the command. Others than those without a value have theirs in the next word, unless that is one of these commands.
+fn behind_run(words: &[String]) -> Option<&[String]> {
+    const ALONE: [&str; 14] = [
+        "-D",
+        "--debug",
+        "--debug-full",
+        "--experimental",
+        "--insecure-registry",
+        "--kube-hide-dupe",
+        "--noout",
+        "-r",
+        "--remote",
+        "--syslog",
+        "--tls",
+        "--tlsverify",
+        "--trace",
+        "--transient-store",
+    ];
+    let (first, rest) = words.split_first()?;
+    let is_next = || matches!(rest.first().map(String::as_str), Some("run" | "create" | "container"));
+    match first.as_str() {
+        "run" | "create" => Some(rest),
+        "container" => behind_run(rest),
+        option if option.starts_with('$') || option.contains('=') || ALONE.contains(&option) => behind_run(rest),
+        option if option.starts_with('-') => behind_run(if is_next() { rest } else { rest.get(1..)? }),
+        _ => None,
+    }
+}
+
 pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     if quadlet::is_quadlet(text) {
         return quadlet::parse(path, text).map(|run| vec![run]);
     }
-    if shell::starts(text, is_runtime) {
+    if is_command(text) {
         return command(path, text).map(|run| vec![run]);
     }
     let mut runs = Vec::new();
@@ -280,12 +328,11 @@ fn is_off(value: &str) -> bool {
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {
-    let says = |line: &str| !line.trim_start().starts_with('#');
-    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
-    let line = text.lines().position(starts).map_or(1, |at| at + 1);
+    let words = shell::all_words(path, text)?;
+    let before = started(&words).map_or(0, |(own, _)| words.len() - own.len());
     let start = Start {
-        place: format!("{path}:{line}"),
-        words: shell::all_words(path, text)?,
+        place: format!("{path}:{}", shell::line(text, before)),
+        words,
         ..Start::default()
     };
     of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
@@ -297,22 +344,14 @@ fn without_image(place: &str) -> Unread {
 
 /// The same as a command of a script.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
-    let words = start
-        .from(is_runtime)
-        .filter(|words| words.iter().any(|word| word == "run"))?;
+    let (own, behind) = started(&start.words)?;
     let sudo = start.from(|program| matches!(program, "sudo" | "doas"));
-    let by_root = sudo.is_some_and(|all| all.len() > words.len());
-    Some(of_words(&start.place, words, by_root))
+    let by_root = sudo.is_some_and(|all| all.len() > own.len());
+    Some(of_words(&start.place, program(&own[0]) == "podman", behind, by_root))
 }
 
-fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread> {
-    let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
-    let mut words = words
-        .iter()
-        .map(String::as_str)
-        .skip_while(|word| *word != "run")
-        .skip(1)
-        .peekable();
+fn of_words(place: &str, by_podman: bool, behind: &[String], by_root: bool) -> Result<Run, Unread> {
+    let mut words = behind.iter().map(String::as_str).peekable();
     let mut run = Run {
         place: place.to_owned(),
         name: "the container".to_owned(),

@@ -71,7 +71,9 @@ pub(super) fn of_file(kind: Kind, file: &str, node: &Node) -> Settings {
         {
             Some(ini::postgres(path, &text, &mut refused))
         }
-        Kind::Mysql if has(&["[mysqld]", "[mariadb]", "[server]"]) => Some(ini::mysql(path, &text, &mut refused)),
+        Kind::Mysql if has(&["[mysqld]", "[mariadb]", "[server]"]) => {
+            Some(ini::mysql(path, &text, &mut refused, &mut Vec::new()))
+        }
         _ => None,
     };
     server.map_or_else(Settings::default, |server| server.settings)

@@ -102,7 +102,18 @@ impl Guest {
         })
     }
 
-    /// The same, with the nodes; parts of one page size and one binding together.
+    /// Memory that has to be whole pages, by page size: that on hugetlb pages, and that of Firecracker on THP.
+    pub fn in_whole_pages(&self) -> impl Iterator<Item = (Bytes, Option<Bytes>)> {
+        let is_ours = self.manager == Manager::Firecracker;
+        let on_thp = self
+            .memory
+            .iter()
+            .filter(move |(_, from)| is_ours && *from == Backing::Thp);
+        self.hugetlb()
+            .chain(on_thp.map(|(size, _)| (*size, Some(Bytes::mib(2)))))
+    }
+
+    /// Those on hugetlb pages, with the nodes; parts of one page size and one binding together.
     pub fn takes(&self) -> Vec<(Bytes, Option<Bytes>, Option<&CpuList>)> {
         let mut sums: Vec<(Bytes, Option<Bytes>, Option<&CpuList>)> = Vec::new();
         for (at, (size, backing)) in self.memory.iter().enumerate() {
@@ -121,9 +132,8 @@ impl Guest {
     /// The guest with paths as pages: of what is mounted there on a machine, else of what they are named for.
     #[must_use]
     pub fn on(&self, mounts: Option<&[Mount]>) -> Self {
-        let resolved = |from: &Backing| match (from, mounts) {
-            (Backing::Path(path), Some(mounts)) => mounted(mounts, path).unwrap_or_else(|| from.clone()),
-            (Backing::Path(path), None) => by_name(path).map_or_else(|| from.clone(), Backing::Hugetlb),
+        let resolved = |from: &Backing| match from {
+            Backing::Path(path) => pages_at(path, mounts).map_or_else(|| from.clone(), Backing::Hugetlb),
             _ => from.clone(),
         };
         let memory = self.memory.iter();
@@ -142,14 +152,19 @@ impl Guest {
     }
 }
 
-/// The pages of the innermost hugetlbfs that a path lies on.
-fn mounted(mounts: &[Mount], path: &str) -> Option<Backing> {
+/// The page size of a path on hugetlbfs, by the mounts of a machine or else by its name; `None` of a size is the default one.
+pub fn pages_at(path: &str, mounts: Option<&[Mount]>) -> Option<Option<Bytes>> {
+    mounts.map_or_else(|| by_name(path), |mounts| mounted(mounts, path))
+}
+
+/// That of the innermost hugetlbfs that a path lies on.
+fn mounted(mounts: &[Mount], path: &str) -> Option<Option<Bytes>> {
     let is_below = |mount: &&Mount| {
         let rest = path.strip_prefix(mount.target.trim_end_matches('/'));
         mount.kind == "hugetlbfs" && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let mount = mounts.iter().filter(is_below).max_by_key(|mount| mount.target.len())?;
-    Some(Backing::Hugetlb(mount.page_size()))
+    Some(mount.page_size())
 }
 
 /// The page size that a path names; systemd and every guide mount hugetlbfs at such names.

@@ -1,5 +1,8 @@
 //! Files of servers: postgresql.conf, YAML of Patroni, which writes it, and my.cnf.
 
+use std::collections::BTreeMap;
+use std::mem::take;
+
 use host::CpuList;
 use model::{Bytes, Cause, Unread};
 
@@ -20,6 +23,8 @@ pub struct Server {
     pub path: String,
     /// What it says, the last one of a name holds.
     pub settings: Settings,
+    /// What it says to one of several servers of MySQL, by the end of its group's name.
+    pub(super) instances: BTreeMap<String, Vec<Setting>>,
     /// What it includes, by the line that says so.
     pub(super) includes: Vec<Setting>,
     /// Has it a group that MariaDB alone reads?
@@ -34,6 +39,7 @@ impl Server {
             kind,
             path: path.to_owned(),
             settings: Settings(settings),
+            instances: BTreeMap::new(),
             includes: Vec::new(),
             is_mariadb: false,
             nodes: None,
@@ -61,9 +67,7 @@ impl Server {
     /// # Errors
     /// If it does not start with one of these values.
     pub fn postgres(&self) -> Result<Postgres, Unread> {
-        let set = self.settings.iter();
-        let settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]));
-        settings.map_err(|why| Unread::new(Cause::Garbled, &self.path, why.to_string()))
+        Postgres::of(&self.settings).map_err(|why| Unread::new(Cause::Garbled, &self.path, why.to_string()))
     }
 
     /// A size of MySQL: `8G`, `134217728`.
@@ -136,7 +140,8 @@ pub(super) fn together(files: &[&Server]) -> Vec<Server> {
     let firsts: Vec<&Server> = others.iter().copied().filter(is_first).collect();
     // Where each is included by another it is not known which is the first.
     let firsts = if firsts.is_empty() { &others } else { &firsts };
-    let mut servers: Vec<Server> = firsts.iter().map(|file| whole(file, &others, MOST_DEEP)).collect();
+    let whole = firsts.iter().map(|file| whole(file, &others, MOST_DEEP));
+    let mut servers: Vec<Server> = whole.flat_map(each).collect();
     match &mut servers[..] {
         [only] => auto
             .iter()
@@ -144,6 +149,21 @@ pub(super) fn together(files: &[&Server]) -> Vec<Server> {
         _ => servers.extend(auto.into_iter().cloned()),
     }
     servers
+}
+
+/// The servers of a file: one, or each for which it has groups. Their own hold, as mysqld_multi hands them over as arguments.
+fn each(mut file: Server) -> Vec<Server> {
+    let instances = take(&mut file.instances);
+    if instances.is_empty() {
+        return vec![file];
+    }
+    let one = |(end, own): (String, Vec<Setting>)| {
+        let mut one = file.clone();
+        one.path = format!("{} [mysqld{end}]", file.path);
+        one.settings.0.extend(own);
+        one
+    };
+    instances.into_iter().map(one).collect()
 }
 
 /// Files that include each other end here.
@@ -168,6 +188,9 @@ fn whole(file: &Server, files: &[&Server], deep: usize) -> Server {
             let part = whole(part, files, deep - 1);
             server.is_mariadb |= part.is_mariadb;
             let behind = |set: &Setting| line(set).is_some_and(|own| Some(own) > line(include));
+            for (end, own) in part.instances {
+                server.instances.entry(end).or_default().extend(own);
+            }
             let settings = &mut server.settings.0;
             let at = settings.iter().position(behind).unwrap_or(settings.len());
             drop(settings.splice(at..at, part.settings.0));
@@ -208,10 +231,12 @@ pub(super) fn patroni(path: &str, text: &str) -> Result<Server, Unread> {
 }
 
 /// my.cnf: what the server's groups say.
-pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
+pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>, unresolved: &mut Vec<String>) -> Server {
     let mut options = Options::parse(path, text);
     bad.append(&mut options.refused);
+    unresolved.extend(options.undecided);
     Server {
+        instances: options.instances,
         includes: options.includes,
         is_mariadb: options.names_mariadb || path.contains("mariadb"),
         ..Server::new(Kind::Mysql, path, options.settings.0)

@@ -5,6 +5,7 @@ use model::{Cause, Unread};
 use super::garbled::empty;
 use super::kind::is_java;
 use super::shell;
+use crate::config::Setting;
 use crate::jvm::{self, Jvm};
 use host::{CpuList, Snapshot, Source, Tree};
 
@@ -18,18 +19,30 @@ pub struct Java {
     pub jvm: Jvm,
     /// The nodes that its memory has to be on, where what starts it says so.
     pub nodes: Option<CpuList>,
+    /// Lines and variables with its options, where these are not all at `path`.
+    pub(super) written: Vec<Setting>,
 }
 
 impl Java {
     /// Options with which it does not start.
     pub(super) fn refused(&self) -> Vec<Unread> {
         let refused = self.jvm.refused.iter().map(|option| {
-            let why = format!(
-                "the JVM does not start with `{option}`: it knows no such option, or takes sizes such as 512m and 4g"
-            );
-            Unread::new(Cause::Garbled, &self.path, why)
+            let why = format!("the JVM does not start with `{option}`: {}", why_refused(option));
+            Unread::new(Cause::Garbled, self.place_of(option), why)
         });
         refused.collect()
+    }
+
+    /// The option that sets the heap, with its line.
+    pub fn heap(&self) -> Setting {
+        let option = self.argument("-Xmx").unwrap_or("no -Xmx");
+        Setting::new(self.place_of(option), "heap", option)
+    }
+
+    /// The line of an option; its value may be left out.
+    pub fn place_of(&self, option: &str) -> &str {
+        let is_there = |set: &&Setting| holds(&set.value, option);
+        self.written.iter().rfind(is_there).map_or(&self.path, |set| &set.place)
     }
 
     /// The option that begins so and holds, as written; `-XX:MaxHeapSize=` is another form of `-Xmx`.
@@ -41,12 +54,44 @@ impl Java {
 }
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Java, Unread> {
-    let arguments = if shell::starts(text, is_java) {
-        shell::words(path, text, is_java)?
+    let (arguments, written) = if shell::starts(text, is_java) {
+        (shell::words(path, text, is_java)?, Vec::new())
     } else {
-        options(text)
+        // The launcher alone has files with comments behind words (`@FILE`).
+        (options(text, !path.ends_with("options")), lines(path, text))
     };
-    of_words(path, arguments).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))
+    let java = of_words(path, arguments).map(|java| Java { written, ..java });
+    java.ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))
+}
+
+/// Those that are no comments, with single blanks as options have.
+fn lines(path: &str, text: &str) -> Vec<Setting> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let lines = lines.filter(|(_, line)| !line.starts_with('#'));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    lines
+        .map(|(nth, line)| Setting::new(format!("{path}:{nth}"), "", words(line)))
+        .collect()
+}
+
+/// Is the word in a text, or the first part of one up to a sign?
+pub(super) fn holds(text: &str, word: &str) -> bool {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.match_indices(word);
+    found.any(|(at, _)| !text[at + word.len()..].starts_with(goes_on))
+}
+
+fn why_refused(option: &str) -> &'static str {
+    match option {
+        _ if jvm::has_comment(option) => {
+            "a comment behind an option is a part of it, and has to be on a line of its own"
+        }
+        _ if jvm::is_of_launcher(option) => {
+            "in JAVA_TOOL_OPTIONS and _JAVA_OPTIONS it knows no option of its launcher, and none whose value is the next word (write --add-opens=...)"
+        }
+        "-Xmx" => "no size follows, as where a variable is empty that nothing sets",
+        _ => "it knows no such option, or takes sizes such as 512m and 4g",
+    }
 }
 
 /// A JVM that is started with these words; `None` without an option.
@@ -58,26 +103,31 @@ pub(super) fn of_words(path: &str, mut arguments: Vec<String>) -> Option<Java> {
         jvm,
         arguments,
         nodes: None,
+        written: Vec::new(),
     })
 }
 
 /// `jvm.options` of Elasticsearch, Kafka and others: an option on each line, after `VERSIONS:` if it is not for all. One for versions up to 13 is left
 /// out where the file has options for later ones: a JVM gets one of both.
-fn options(text: &str) -> Vec<String> {
+fn options(text: &str, has_comments: bool) -> Vec<String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let newest = lines().filter_map(|line| Some(versions(line)?.0.0)).max().unwrap_or(0);
     let words = lines().flat_map(|line| match versions(line) {
         Some(((_, Some(last)), _)) if last < newest => Vec::new(),
         Some((_, option)) => vec![option.to_owned()],
-        None => in_line(line),
+        None => in_line(line, has_comments),
     });
     std::iter::once("java".to_owned()).chain(words).collect()
 }
 
-/// The options of a line, up to a comment. One with a value may have blanks in it; a line that begins with something else has none.
-fn in_line(line: &str) -> Vec<String> {
+/// The options of a line, up to a comment, or with it in the last one. One with a value may have blanks in it; a line that begins with something
+/// else has none.
+fn in_line(line: &str, has_comments: bool) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
-    for word in line.split(" #").next().unwrap_or(line).split_whitespace() {
+    let (own, comment) = line
+        .split_once(" #")
+        .map_or((line, None), |(own, comment)| (own, Some(comment)));
+    for word in own.split_whitespace() {
         let mut start = word.chars();
         let first = start.next();
         let is_dash = first == Some('-') && start.next().is_some_and(|c| c == '-' || c.is_ascii_alphabetic());
@@ -87,6 +137,9 @@ fn in_line(line: &str) -> Vec<String> {
             None if !begins && is_first => break,
             None => options.push(word.to_owned()),
         }
+    }
+    if let (Some(comment), Some(last), false) = (comment, options.last_mut(), has_comments) {
+        *last += &format!(" #{comment}");
     }
     options
 }
@@ -126,12 +179,43 @@ mod tests {
         for text in [
             "-Xmx6g\n-XX:OnOutOfMemoryError=kill -9 %p\n-XX:+UseLargePages\n",
             "-Dapp.title=My App\n-Xmx6g -XX:+UseLargePages\n",
-            "--add-exports java.base/a=ALL-UNNAMED\n-XX:+UseLargePages # pool\n-Xmx6g\n",
+            "--add-exports java.base/a=ALL-UNNAMED\n-XX:+UseLargePages\n-Xmx6g\n",
+            "-Dapp.title=A # B\n--add-opens=java.base/a=ALL # C\n-XX:+UseLargePages\n-Xmx6g\n",
         ] {
             let jvm = parse("jvm.options", text).expect("options").jvm;
             let read = (jvm.large_pages, jvm.heap_max, &jvm.refused[..]);
             assert_eq!(read, (true, Some(Bytes::gib(6)), &[][..]), "{text}");
         }
+    }
+
+    #[test]
+    fn a_comment_behind_an_option_is_a_part_of_it_but_in_a_file_of_the_launcher() {
+        let text = "-Xmx6g # heap\n-XX:+UseLargePages # pool\n17-:-XX:+AlwaysPreTouch # pages\n-ea # checks\n";
+        for (path, refused) in [
+            ("jvm.options", 4),
+            ("a/jvm.options.d/x.options", 4),
+            ("a.vmoptions", 4),
+            ("arguments", 1),
+        ] {
+            let java = parse(path, text).expect("options");
+            assert_eq!(java.jvm.refused.len(), refused, "{path}: {:?}", java.jvm.refused);
+            assert!(
+                java.refused()[0].why.contains("a line of its own"),
+                "{:?}",
+                java.refused()
+            );
+        }
+    }
+
+    #[test]
+    fn an_option_is_at_its_last_line() {
+        let text =
+            "-Xmx2g\n-XX:+UseLargePages\n# -XX:+UseLargePages # pool\n  -XX:+UseLargePages   # pool\n-Xmx6g -Xmx\n";
+        let java = parse("jvm.options", text).expect("options");
+        let refused = java.refused();
+        let places: Vec<&str> = refused.iter().map(|one| one.place.as_str()).collect();
+        assert_eq!(places, ["jvm.options:4", "jvm.options:5"], "{refused:?}");
+        assert_eq!(java.place_of("-Xmx6g"), "jvm.options:5");
     }
 
     #[test]

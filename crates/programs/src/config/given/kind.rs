@@ -2,12 +2,13 @@
 
 mod signs;
 
+use host::Tree;
 use model::Unread;
 
-use super::compose::is_runtime;
+use super::compose::{is_command, is_runtime};
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, dockerd, incus, ini, kata, node, nova, provision, proxmox, quadlet, script, shell};
-use crate::config::{Parameters, tuned, written};
+use super::{bottlerocket, dockerd, incus, ini, kata, manager, node, nova, provision, proxmox, quadlet, script, shell};
+use crate::config::{Parameters, tuned, unit, written};
 use crate::dpdk;
 use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
 
@@ -20,7 +21,7 @@ pub enum FileKind {
     Cmdline,
     /// limits.conf, or a file of limits.d.
     Limits,
-    /// A systemd service, or a drop-in of one.
+    /// A systemd service, or a drop-in of one; what its manager gives services (system.conf, user.conf).
     Unit,
     /// A Java command line, or a file of JVM options.
     Java,
@@ -74,6 +75,11 @@ pub enum GivenError {
         /// What its content looks like.
         seen: String,
     },
+    /// It is no configuration, but what a machine shows of itself.
+    #[error(
+        "{path}: this is what a terminal showed of a machine, and no configuration file (give it with --root; better is the whole machine, as `hugewise snapshot` records it)"
+    )]
+    OfMachine { path: String },
     /// It is not of the kind that was named.
     #[error("{path}: nothing in it is of the kind `{kind}`, and neither its name nor its content shows another (--as {kind} is for such files only)", kind = .kind.name())]
     NotThat { path: String, kind: FileKind },
@@ -110,8 +116,10 @@ impl FileKind {
         // A program of another language may print files of any form.
         let fits = |kind: &Self| !text.starts_with("#!") && kind.fits(text);
         let fits: Vec<Self> = Self::ALL.into_iter().filter(fits).collect();
+        let path = path.to_owned();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
+            [] if Tree::of_terminal(text).is_some() => return Err(GivenError::OfMachine { path }),
             [] if provision::is_about_pages(text) => return Ok(Self::Provision),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
@@ -119,14 +127,13 @@ impl FileKind {
                 format!("its content could be {}", words.join(" or "))
             }
         };
-        let path = path.to_owned();
         Err(GivenError::Unsure { path, seen })
     }
 
     /// A script may print files of any form, and is none of them. One command of a program is read as such.
     fn of_script(path: &str, text: &str) -> Result<Self, GivenError> {
         let fits = |kind: &Self| match kind {
-            Self::Compose => shell::starts(text, is_runtime),
+            Self::Compose => is_command(text),
             Self::Java | Self::Qemu | Self::Environment | Self::Dpdk | Self::Firecracker => kind.fits(text),
             _ => false,
         };
@@ -209,7 +216,9 @@ impl FileKind {
             "nix" => Self::Node,
             "conf" if name == "tuned.conf" => Self::Tuned,
             "conf" if name == "nova.conf" || name == "nova-compute.conf" => Self::Nova,
-            "conf" if directory.ends_with(".service.d") => Self::Unit,
+            "conf" if directory.ends_with(".service.d") || (!directory.is_empty() && unit::is_of_manager(&path)) => {
+                Self::Unit
+            }
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
             "conf" if name == "sysfs.conf" || below("sysfs.d") || below("tmpfiles.d") => Self::Sysctl,
             "conf" if name == "limits.conf" || below("limits.d") => Self::Limits,
@@ -232,12 +241,15 @@ impl FileKind {
         let any = |says: fn(&str) -> bool| lines().any(says);
         match self {
             Self::Sysctl if tuned::is_profile(text) => false,
-            Self::Sysctl => any(|line| sysctl_name(line).is_some()) || written::writes(text),
+            Self::Sysctl => {
+                any(|line| sysctl_name(line).is_some()) || written::writes(text) || written::is_pf_ring(text)
+            }
             Self::Tuned => tuned::is_profile(text),
+            Self::Cmdline if written::is_pf_ring(text) => false,
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
             // Indented it is the text of a file within another.
-            Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]"),
+            Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]") || manager::is_one("", text),
             Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
             Self::Environment => any(is_variable),
             Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
@@ -254,7 +266,7 @@ impl FileKind {
             Self::Compose => {
                 let is_file =
                     has_services(text) && any(|line| ["image:", "build:"].iter().any(|key| line.starts_with(key)));
-                is_file || shell::starts(text, is_runtime) || dockerd::is_daemon("", text) || quadlet::is_quadlet(text)
+                is_file || is_command(text) || dockerd::is_daemon("", text) || quadlet::is_quadlet(text)
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
             Self::Qemu => shell::starts(text, is_hypervisor),

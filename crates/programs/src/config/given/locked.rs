@@ -3,11 +3,14 @@
 use model::Bytes;
 
 use super::compose::is_runtime;
+use super::ini::Server;
 use super::service::Service;
 use super::shell::file_name;
 use super::starts::{Start, marks};
 use crate::config::Setting;
 use crate::locks::{Lock, Locks};
+use crate::mysql::conf::memlock;
+use crate::size::mysql::Innodb;
 use crate::vms::configured::{options, size};
 use crate::vms::pinned::{self, assigns};
 
@@ -26,7 +29,7 @@ const LOG: Bytes = Bytes::mib(80);
 
 impl Locked {
     /// Of one command of a service; `None` also for a command with a right to lock.
-    pub(super) fn of(service: &Service, start: &Start) -> Option<Self> {
+    pub(super) fn of(service: &Service, start: &Start, servers: &[Server]) -> Option<Self> {
         let is_root = service
             .user
             .as_ref()
@@ -44,7 +47,7 @@ impl Locked {
             None if is_root => return None,
             None => match start.own(assigns) {
                 Some(words) => (pinned::memory(words)?, Locks::Guest),
-                None => return Self::asked(start),
+                None => return Self::asked(start, servers),
             },
         };
         Some(Self {
@@ -55,7 +58,7 @@ impl Locked {
     }
 
     /// By a setting of its own. Containers and other users have limits of their own.
-    fn asked(start: &Start) -> Option<Self> {
+    fn asked(start: &Start, servers: &[Server]) -> Option<Self> {
         let has_others = |word: &String| {
             let name = file_name(word);
             is_runtime(name) || matches!(name, "sudo" | "doas" | "prlimit")
@@ -63,11 +66,22 @@ impl Locked {
         if start.words.iter().any(has_others) {
             return None;
         }
-        let lock = Lock::asked(&start.place, &start.words, &start.environment)?;
+        let Some(lock) = Lock::asked(&start.place, &start.words, &start.environment) else {
+            return Self::by_file(start, servers);
+        };
         let heap = start.java().and_then(|java| java.jvm.heap_max);
         let bytes = heap.filter(|_| lock.what == Locks::Heap);
         let bytes = bytes.or_else(|| lock.least(&start.words));
         let Lock { setting, what } = lock;
+        Some(Self { setting, bytes, what })
+    }
+
+    /// By the option file of MariaDB.
+    fn by_file(start: &Start, servers: &[Server]) -> Option<Self> {
+        start.own(|name| name == "mariadbd")?;
+        let [only] = servers else { return None };
+        let Lock { setting, what } = memlock(&only.settings)?;
+        let bytes = Some(Innodb::of(only.settings.pairs()).pool);
         Some(Self { setting, bytes, what })
     }
 }
@@ -97,7 +111,7 @@ mod tests {
         let text = format!("[Service]\nUser=qemu\n{lines} -m 4G -device vfio-pci,host=01:00.0\n");
         service.take("vm.service", &text, &mut Vec::new());
         let starts = service.starts(&[]);
-        starts.iter().any(|start| Locked::of(&service, start).is_some())
+        starts.iter().any(|start| Locked::of(&service, start, &[]).is_some())
     }
 
     #[test]
@@ -107,7 +121,7 @@ mod tests {
             let text = format!("[Service]\nUser=qemu\nExecStart=/usr/bin/qemu-system-x86_64 -m 4G {options}\n");
             service.take("vm.service", &text, &mut Vec::new());
             let starts = service.starts(&[]);
-            starts.iter().find_map(|start| Locked::of(&service, start)?.bytes)
+            starts.iter().find_map(|start| Locked::of(&service, start, &[])?.bytes)
         };
         for options in [
             "-overcommit mem-lock=on",

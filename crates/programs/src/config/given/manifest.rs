@@ -16,6 +16,8 @@ pub(super) struct Manifest {
     pub(super) pods: Vec<Pod>,
     pub(super) nodes: Vec<Setup>,
     pub(super) aligned: Option<Setting>,
+    /// That no pod can be in it.
+    pub(super) without_pod: Option<String>,
 }
 
 /// What a kubelet refuses of its configuration goes to `refused`.
@@ -58,9 +60,33 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
         }
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
-        return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
+        let kinds: Option<Vec<&str>> = all.iter().map(|object| without_pod(object)).collect();
+        let Some([first, ..]) = kinds.as_deref() else {
+            return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
+        };
+        read.without_pod = Some(format!("{path}: no pod is in it ({first}), so nothing in it is judged"));
     }
     Ok(read)
+}
+
+/// Groups of Kubernetes' own objects, beside those of workloads.
+const GROUPS: [&str; 7] = [
+    "",
+    "autoscaling",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "networking.k8s.io",
+    "storage.k8s.io",
+    "scheduling.k8s.io",
+];
+
+/// The kind of an object of Kubernetes itself that has no pods and makes none: people keep it beside those that do.
+fn without_pod(object: &Node) -> Option<&str> {
+    const WITH: [&str; 4] = ["Pod", "PodTemplate", "ReplicationController", "List"];
+    let (version, kind) = (object.text_of("apiVersion")?, object.text_of("kind")?);
+    let (group, _) = version.split_once('/').unwrap_or_default();
+    let is_with = group.is_empty() && WITH.iter().any(|with| with.eq_ignore_ascii_case(kind));
+    (GROUPS.contains(&group) && !is_with).then_some(kind)
 }
 
 /// The objects of a document: those of a list, or itself.

@@ -16,6 +16,7 @@ mod kernel;
 mod kind;
 mod libvirt;
 mod locked;
+mod manager;
 mod manifest;
 mod namespaces;
 mod nix;
@@ -28,13 +29,14 @@ mod provision;
 mod proxmox;
 mod quadlet;
 pub(super) mod script;
-mod service;
+pub(super) mod service;
 mod shell;
 mod shell_tokens;
 mod starts;
 mod take;
 mod tokens;
 mod units;
+mod variables;
 mod yaml;
 
 #[cfg(test)]
@@ -54,14 +56,14 @@ pub use asks::Asks;
 pub use bounds::Bounds;
 pub use compose::Run;
 pub use garbled::Refusal;
-pub use guest::{Backing, Guest, Manager, Wrong};
+pub use guest::{Backing, Guest, Manager, Wrong, pages_at};
 pub use ini::Server;
 pub use java::Java;
 pub use kata::SANDBOX;
 pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
 pub use nova::{Nova, Reserved};
-pub use pod::{Container, Pod, Quantity, Volume};
+pub use pod::{Asked, Container, Pod, Quantity, Volume};
 pub(crate) use provision::is_template;
 pub use script::HugeMount;
 pub use service::Service;
@@ -89,6 +91,8 @@ pub struct Given {
     pub runs: Vec<Run>,
     /// What containers of Docker may lock that set nothing themselves, with its place.
     pub memlock_of_docker: Option<(Limit, String)>,
+    /// What services may lock that set nothing themselves (`DefaultLimitMEMLOCK=` of systemd), with its place.
+    pub default_memlock: Option<(Limit, String)>,
     /// Files of OpenStack's compute service.
     pub nova: Vec<Nova>,
     /// Virtual machines of libvirt and of hypervisors.
@@ -150,6 +154,7 @@ impl Given {
             place: path.clone(),
             words: Vec::new(),
             environment: set.clone(),
+            ..Start::default()
         });
         services
             .flat_map(|service| service.starts(&self.environment))
@@ -161,10 +166,10 @@ impl Given {
 
     /// What the programs of services lock, with the service.
     pub fn locked(&self) -> Vec<(&Service, Locked)> {
-        let mut all = Vec::new();
+        let (mut all, servers) = (Vec::new(), self.servers(Kind::Mysql));
         for service in &self.services {
             let starts = service.starts(&self.environment);
-            let locked = starts.iter().filter_map(|start| Locked::of(service, start));
+            let locked = starts.iter().filter_map(|start| Locked::of(service, start, &servers));
             all.extend(locked.map(|locked| (service, locked)));
         }
         all
@@ -189,11 +194,18 @@ impl Given {
         all
     }
 
-    /// What programs of DPDK ask of each node, or of all together.
-    pub fn socket_mem(&self) -> Vec<Setting> {
+    /// What programs of DPDK ask of each node, or of all together, with the directory whose hugetlbfs they take it of. One in a container is
+    /// that of the container.
+    pub fn socket_mem(&self) -> Vec<(Setting, Option<String>)> {
         let of_ovs = dpdk::asked_by_ovs(&self.ovs);
         let starts = self.starts();
-        starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
+        let in_container = |start: &Start| self.runs.iter().any(|run| run.place == start.place);
+        let of_start = |start: &Start| {
+            let directory = start.huge_dir().filter(|_| !in_container(start));
+            Some((start.socket_mem()?, directory.map(str::to_owned)))
+        };
+        let started = starts.iter().filter_map(of_start);
+        started.chain(of_ovs.map(|set| (set, None))).collect()
     }
 
     /// Memory that programs of DPDK ask of all nodes together, beside that of each: they accept one of both.
@@ -322,8 +334,7 @@ impl Given {
 
     /// Is it a variable of a container with a limit of memory?
     pub fn limits_memory(&self, line: &Setting) -> bool {
-        let is_limited = |container: &&Container| container.limits.iter().any(|limit| limit.resource == "memory");
-        let of_pods = self.containers().filter(is_limited);
+        let of_pods = self.pods.iter().flat_map(Pod::limited);
         let of_runs = self.runs.iter().filter(|run| run.is_limited);
         let mut all = of_pods
             .flat_map(|container| &container.environment)

@@ -5,7 +5,7 @@ use model::Unread;
 use super::asks::Asks;
 use super::config_map;
 use super::ini::Server;
-use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
+use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, VolumeMount, named, quantities, quantity};
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
@@ -124,7 +124,11 @@ fn machine(object: &Node) -> Result<Option<Pod>, Unread> {
                 key,
                 ..memory
             };
-            (vec![pages, memory], vec![volume], vec!["hugepages".to_owned()])
+            let mount = VolumeMount {
+                volume: volume.name.clone(),
+                directory: "/dev/hugepages".to_owned(),
+            };
+            (vec![pages, memory], vec![volume], vec![mount])
         }
         _ => (Vec::new(), Vec::new(), Vec::new()),
     };
@@ -247,6 +251,7 @@ pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
         place: values.place(),
         words: Vec::new(),
         environment: java_options(values),
+        ..Start::default()
     };
     let java = start
         .java()

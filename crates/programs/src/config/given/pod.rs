@@ -1,6 +1,9 @@
 //! Pods of Kubernetes: what their containers ask of hugetlb pages, and which volumes bring them.
 
+mod quantities;
+
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use model::{Bytes, Unread};
 
@@ -11,12 +14,12 @@ use super::java::Java;
 use super::namespaces;
 use super::provision::is_template;
 use super::starts::Start;
-use super::units::{factor, number_and_unit};
 use super::yaml::Node;
 use crate::config::{Setting, Settings};
 use crate::page_options::value_of;
-use crate::{Kind, image_names};
-use host::parse;
+use crate::{Kind, dpdk, image_names};
+pub use quantities::{Quantity, Volume};
+pub(super) use quantities::{amount, quantities, quantity};
 
 /// A pod, or the template of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Pod {
     pub name: String,
     /// Its containers, those that run first included.
     pub containers: Vec<Container>,
+    /// The resources of all of them together (`spec.resources`), as those of a container without a name and a program.
+    pub whole: Option<Container>,
     pub volumes: Vec<Volume>,
     /// Names of the volumes that are a hugetlbfs of the host.
     pub of_host: Vec<String>,
@@ -53,10 +58,7 @@ pub struct Container {
     pub limits: Vec<Quantity>,
     /// Where its object has these two, in words.
     pub sized_in: &'static str,
-    /// Volumes that it mounts, by name.
-    pub mounts: Vec<String>,
-    /// The directories at which it mounts them.
-    pub directories: Vec<String>,
+    pub mounts: Vec<VolumeMount>,
     /// Its environment, as far as it is written there.
     pub environment: Vec<Setting>,
     /// The program in it that is known to ask for hugetlb pages; a server of PostgreSQL may be set not to.
@@ -73,41 +75,59 @@ pub struct Container {
     pub hook: Option<Setting>,
 }
 
-/// So much of a resource.
+/// A volume in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantity {
-    /// `FILE:LINE`.
-    pub place: String,
-    /// `memory`, `hugepages-2Mi`, ...
-    pub resource: String,
-    /// The file's own key, where it is another one.
-    pub key: Option<&'static str>,
-    pub written: String,
-    /// In units of the resource: bytes of memory. Parts of a unit (`500m` of a CPU) are left out.
-    pub amount: u64,
+pub struct VolumeMount {
+    /// The volume's name.
+    pub volume: String,
+    pub directory: String,
 }
 
-/// A volume that is meant to be on hugetlbfs: `emptyDir: {medium: HugePages-2Mi}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Volume {
-    /// `FILE:LINE`.
-    pub place: String,
-    pub name: String,
-    /// `HugePages`, `HugePages-2Mi`, ...
-    pub medium: String,
-}
+/// Pages of a size, and what asks for them.
+pub type Asked<'p> = (Bytes, &'p Container, &'p Quantity);
 
 impl Pod {
-    /// The most that it needs of each page size at a time, by container.
-    pub fn hugetlb(&self) -> Vec<(Bytes, &Container, &Quantity)> {
-        let stages = self.stages();
-        let sizes = self.containers.iter().flat_map(Container::hugetlb);
-        let sizes: BTreeSet<Bytes> = sizes.map(|(page, _)| page).collect();
-        let most = |page: Bytes| {
-            let asked = stages.iter().map(|stage| of_size(stage, page));
-            asked.max_by_key(|all| all.iter().map(|(.., own)| Bytes(own.amount)).sum::<Bytes>())
+    /// What has resources: its containers, and itself.
+    pub fn holders(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().chain(&self.whole)
+    }
+
+    /// What it needs of each page size at a time: what itself has, or else what its containers have.
+    pub fn hugetlb(&self) -> Vec<Asked<'_>> {
+        let all = self.holders().flat_map(Container::hugetlb);
+        let sizes: BTreeSet<Bytes> = all.map(|(page, ..)| page).collect();
+        let whole = Vec::from_iter(&self.whole);
+        let asked = |page: Bytes| match of_size(&whole, page) {
+            none if none.is_empty() => self.by_container(page),
+            own => own,
         };
-        sizes.into_iter().filter_map(most).flatten().collect()
+        sizes.into_iter().flat_map(asked).collect()
+    }
+
+    /// The most that its containers need of a page size at a time.
+    pub fn by_container(&self, page: Bytes) -> Vec<Asked<'_>> {
+        let stages = self.stages().into_iter().map(|stage| of_size(&stage, page));
+        let most = stages.max_by_key(|all| all.iter().map(|(.., own)| Bytes(own.amount)).sum::<Bytes>());
+        most.unwrap_or_default()
+    }
+
+    /// The pages that a container may take: its own, and of sizes that it does not name those of the pod.
+    pub fn allowed<'p>(&'p self, container: &'p Container) -> Vec<Asked<'p>> {
+        let mut all = container.hugetlb();
+        for asked in self.whole.iter().flat_map(Container::hugetlb) {
+            if all.iter().all(|(page, ..)| *page != asked.0) {
+                all.push(asked);
+            }
+        }
+        all
+    }
+
+    /// Containers whose memory is limited, by their own limit or that of the pod.
+    pub(super) fn limited(&self) -> impl Iterator<Item = &Container> {
+        let is_limited = |container: &Container| container.limits.iter().any(|limit| limit.resource == "memory");
+        let are_all = self.whole.as_ref().is_some_and(is_limited);
+        let containers = self.containers.iter();
+        containers.filter(move |container| are_all || is_limited(container))
     }
 
     /// Containers that run at a time: each that ends before others start, beside the sidecars before it, and at last all that stay.
@@ -126,67 +146,21 @@ impl Pod {
 }
 
 /// What these containers ask of pages of one size.
-fn of_size<'c>(containers: &[&'c Container], page: Bytes) -> Vec<(Bytes, &'c Container, &'c Quantity)> {
-    let all = containers.iter().flat_map(|&container| {
-        let asked = container.hugetlb().into_iter();
-        asked.map(move |(size, quantity)| (size, container, quantity))
-    });
+fn of_size<'c>(containers: &[&'c Container], page: Bytes) -> Vec<Asked<'c>> {
+    let all = containers.iter().flat_map(|container| container.hugetlb());
     all.filter(|(size, ..)| *size == page).collect()
-}
-
-impl Quantity {
-    /// The page size of a hugetlb resource, which kubelets name by its largest binary unit.
-    pub fn page(&self) -> Option<Bytes> {
-        self.meant()
-            .filter(|page| format!("hugepages-{}i", page.exact()) == self.resource)
-    }
-
-    /// The page size that its name stands for, whatever the unit.
-    pub fn meant(&self) -> Option<Bytes> {
-        meant(&self.resource)
-    }
-
-    /// As the file has it, with the resource that it stands for.
-    pub fn field(&self) -> String {
-        match self.key.filter(|key| *key != self.resource) {
-            Some(key) => format!("{key} (as {})", self.resource),
-            None => self.resource.clone(),
-        }
-    }
-}
-
-impl Volume {
-    /// The page size that it names.
-    pub fn page(&self) -> Option<Bytes> {
-        amount(self.medium.strip_prefix("HugePages-")?).map(Bytes)
-    }
-
-    /// The page size that it stands for, whatever the unit.
-    pub fn meant(&self) -> Option<Bytes> {
-        meant(&self.medium)
-    }
-
-    /// Is it a medium that kubelets know?
-    pub fn is_known(&self) -> bool {
-        self.medium == "HugePages" || self.medium.starts_with("HugePages-")
-    }
-}
-
-/// The page size at the end of a name: of `hugepages-2M`, `HugePages-2048Ki`.
-fn meant(name: &str) -> Option<Bytes> {
-    let size = name.rsplit('-').next()?.trim_end_matches(['i', 'I', 'b', 'B']);
-    size.parse().ok().filter(|page: &Bytes| page.is_page())
 }
 
 pub(super) const IN_RESOURCES: &str = "its limits and requests";
 
 impl Container {
     /// Bytes of hugetlb pages by size: limits, and requests where there is none.
-    pub fn hugetlb(&self) -> Vec<(Bytes, &Quantity)> {
+    pub fn hugetlb(&self) -> Vec<Asked<'_>> {
         let limited = |asked: &&Quantity| self.limits.iter().any(|limit| limit.resource == asked.resource);
         let requests = self.requests.iter().filter(|asked| !limited(asked));
         let all = self.limits.iter().chain(requests);
-        all.filter_map(|quantity| Some((quantity.page()?, quantity))).collect()
+        all.filter_map(|quantity| Some((quantity.page()?, self, quantity)))
+            .collect()
     }
 
     /// Pages that it asks for under a name that no kubelet offers.
@@ -196,6 +170,23 @@ impl Container {
             is_huge && own.amount > 0 && own.page().is_none() && !is_template(&own.resource)
         };
         self.limits.iter().chain(&self.requests).find(is_misnamed)
+    }
+
+    /// Is it the pod itself?
+    pub fn is_whole(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// What a program of DPDK in it asks for.
+    pub fn dpdk(&self) -> Option<Setting> {
+        dpdk::memory(&self.place, &self.words)
+    }
+
+    /// The mount on which a path lies.
+    pub fn mount_of(&self, path: &str) -> Option<&VolumeMount> {
+        let holds = |mount: &&VolumeMount| Path::new(path).starts_with(&mount.directory);
+        let mounts = self.mounts.iter().filter(holds);
+        mounts.max_by_key(|mount| mount.directory.len())
     }
 
     /// The value of an option of its command, as one word or two.
@@ -242,6 +233,7 @@ pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -
         place: spec.place(),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers?,
+        whole: spec.get("resources").map(whole).transpose()?,
         volumes: volumes.iter().filter_map(volume).collect(),
         of_host: around.of_host,
         own_users: users.map(Node::place),
@@ -251,6 +243,17 @@ pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -
 pub(super) fn named(node: &Node) -> String {
     let name = node.text_of("name");
     name.unwrap_or("without a name").to_owned()
+}
+
+/// What a pod has beside what its containers have.
+fn whole(node: &Node) -> Result<Container, Unread> {
+    Ok(Container {
+        place: node.place(),
+        requests: quantities(node.get("requests"))?,
+        limits: quantities(node.get("limits"))?,
+        sized_in: "limits and requests of the pod's resources",
+        ..Container::default()
+    })
 }
 
 fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
@@ -275,7 +278,10 @@ fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
     let asks = asks::of_start(node, &words, &start)
         .or_else(|| mysql.as_ref().map(of_mysql))
         .or_else(|| asks::of_mounts(mounts, &around.of_host));
-    let directories = mounts.iter().filter_map(|mount| mount.get("mountPath")?.text());
+    let mount = |node: &Node| VolumeMount {
+        volume: named(node),
+        directory: node.text_of("mountPath").unwrap_or("/").to_owned(),
+    };
     Ok(Container {
         asks,
         java: start.java(),
@@ -290,8 +296,7 @@ fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
         requests: quantities(node.at(&["resources", "requests"]))?,
         limits: quantities(node.at(&["resources", "limits"]))?,
         sized_in: IN_RESOURCES,
-        mounts: mounts.iter().map(named).collect(),
-        directories: directories.map(str::to_owned).collect(),
+        mounts: mounts.iter().map(mount).collect(),
         environment,
         hook: hook(node),
     })
@@ -337,6 +342,7 @@ fn start(node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
         place: node.place(),
         words,
         environment: environment.to_vec(),
+        ..Start::default()
     }
 }
 
@@ -358,36 +364,6 @@ fn volume(node: &Node) -> Option<Volume> {
         name: named(node),
         medium: text.to_owned(),
     })
-}
-
-pub(super) fn quantities(node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
-    let entries = node.map_or(&[][..], Node::entries).iter();
-    entries.map(|(resource, node)| quantity(resource, node)).collect()
-}
-
-pub(super) fn quantity(resource: &str, node: &Node) -> Result<Quantity, Unread> {
-    let written = node.text().unwrap_or_default();
-    let known = amount(written).ok_or_else(|| node.garbled("a quantity such as 512Mi"));
-    Ok(Quantity {
-        place: node.place(),
-        resource: resource.to_owned(),
-        key: None,
-        written: written.to_owned(),
-        amount: known?,
-    })
-}
-
-/// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
-pub(super) fn amount(text: &str) -> Option<u64> {
-    if let Some(milli) = text.strip_suffix('m') {
-        return milli.parse::<u64>().ok().map(|milli| milli / 1000);
-    }
-    let (number, unit) = number_and_unit(text);
-    let factor = factor(unit)?;
-    match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(factor),
-        Err(_) => Some((parse::amount(number)? * factor as f64) as u64),
-    }
 }
 
 #[cfg(test)]

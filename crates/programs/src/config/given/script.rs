@@ -6,6 +6,7 @@ mod flow;
 mod known;
 mod mounts;
 mod printed;
+mod shells;
 mod words;
 mod writes;
 mod written;
@@ -18,12 +19,13 @@ use super::shell::file_name;
 use super::shell_tokens::{Part, tokens};
 use super::starts::{READ_BY_JAVA, Start};
 use crate::config::{PoolWrite, Setting};
-use commands::{Command, assignment, commands, plain};
+use commands::{Command, assignment, commands, plain, written as written_as};
 use flow::Flow;
 use known::{is_known, launched, lost};
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
+pub(super) use shells::of_shell;
 use words::{MOST, Variables, Word};
 use writes::{Write, settle};
 pub(in crate::config) use written::{Unresolved, Written, written};
@@ -89,10 +91,7 @@ pub(super) fn read(path: &str, text: &str) -> Script {
 
 /// A text that follows so many lines of a file.
 pub(super) fn read_behind(path: &str, text: &str, before: usize) -> Script {
-    let mut reader = Reader {
-        path,
-        ..Reader::default()
-    };
+    let mut reader = Reader::with(path, &[]);
     reader.run(text, before);
     settle(&reader.writes, reader.script)
 }
@@ -125,11 +124,19 @@ struct Reader<'a> {
     script: Script,
 }
 
-/// Scripts within scripts may call themselves.
-const MOST_INNER: usize = 4096;
-const DEEPEST: usize = 32;
+impl<'a> Reader<'a> {
+    fn with(path: &'a str, environment: &[Setting]) -> Self {
+        let mut variables = Variables::default();
+        for set in environment {
+            variables.set(set.name.clone(), Word::plain(&set.value));
+        }
+        Self {
+            path,
+            variables,
+            ..Self::default()
+        }
+    }
 
-impl Reader<'_> {
     fn place(&self, line: usize) -> String {
         format!("{}:{}", self.path, self.before + line)
     }
@@ -148,6 +155,9 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, command: &Command) {
+        if let Some(end) = self.flow.end {
+            return self.never_runs(command, end);
+        }
         let mut piped = mem::take(&mut self.piped);
         if command.before != "|" {
             piped.clear();
@@ -184,6 +194,7 @@ impl Reader<'_> {
         let words = parts.iter().flat_map(|word| self.variables.expanded(word, &mut left));
         let words: Vec<Word> = words.collect();
         self.execute(command, &words, assigned, piped);
+        self.replaced(command, &words);
     }
 
     /// `((N = 4))`
@@ -203,7 +214,7 @@ impl Reader<'_> {
             return;
         };
         let (line, arguments) = (command.line, &words[at + 1..]);
-        self.flow.succeeds = flow::succeeds(program, arguments);
+        self.flow.succeeds = flow::succeeds(program, arguments) && !command.is_negated();
         match program {
             "echo" | "printf" | "cat" => {
                 self.print(command, printed(program, arguments, command, piped), is_sure);
@@ -225,7 +236,8 @@ impl Reader<'_> {
             "grubby" => self.grubby(line, arguments, is_sure),
             "rpm-ostree" | "kernelstub" | "grub-editenv" | "grub2-editenv" => self.edited(line, words),
             "cd" => self.go_to(arguments),
-            "exit" | "return" => self.flow.end(arguments, !self.writes.is_empty()),
+            "exit" => self.flow.exit(command, "exit", arguments, !self.writes.is_empty()),
+            "return" => self.flow.exit(command, "return", arguments, !self.writes.is_empty()),
             "let" | "read" => arguments.iter().for_each(|word| self.variables.lose(&word.text)),
             "mount" => {
                 if let Some(new) = HugeMount::of(self.place(line), arguments, is_sure) {
@@ -261,57 +273,21 @@ impl Reader<'_> {
         piped.into_iter().chain(given).chain(of_text(command)).collect()
     }
 
-    /// What a shell runs: the text behind `-c`, or what it reads where it has no file of commands. The line of its first command is in front.
-    fn commands_of_shell(
-        &self,
-        command: &Command,
-        program: &str,
-        arguments: &[Word],
-        piped: Vec<(usize, Word)>,
-    ) -> Option<(usize, String)> {
-        // `-lc`, `-euxc`
-        let has_text = |word: &Word| {
-            let letters = word.text.strip_prefix('-').unwrap_or_default();
-            letters.contains('c') && letters.chars().all(|c| c.is_ascii_alphabetic())
-        };
-        if let Some(at) = arguments.iter().position(has_text) {
-            return Some((command.line, arguments.get(at + 1)?.text.clone()));
-        }
-        let is_option = |word: &Word| word.text.starts_with('-');
-        let has_file = !arguments.iter().all(is_option) && arguments.iter().all(|word| word.text != "-s");
-        let reads = is_of_another_user(program) || !has_file;
-        let lines = self.input(command, piped);
-        let first = lines.first().filter(|_| reads)?.0;
-        let texts: Vec<&str> = lines.iter().map(|(_, word)| word.text.as_str()).collect();
-        Some((first, texts.join("\n")))
-    }
-
-    /// The commands of another shell, of a text that begins at a line.
-    fn inner(&mut self, text: Option<(usize, String)>, is_sure: bool) {
-        let Some((line, text)) = text else { return };
-        if self.inner >= MOST_INNER || self.depth >= DEEPEST {
-            let why = format!(
-                "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
-            );
-            return self.not_judged(line, &text, &why);
-        }
-        self.inner += 1;
-        self.depth += 1;
-        let before = self.before + line - 1;
-        let (outer, directory) = (
-            mem::replace(&mut self.flow, Flow::within(is_sure)),
-            self.directory.clone(),
-        );
-        self.run(&text, before);
-        (self.flow, self.directory) = (outer, directory);
-        self.depth -= 1;
-    }
-
     /// A text that is not read may write any file of the kernel.
     fn not_judged(&mut self, line: usize, text: &str, why: &str) {
         let unresolved = Unresolved::new(self.place(line), why, Some(String::new()));
         let is_ours = text.contains("hugepage");
         self.script.unresolved.extend(is_ours.then_some(unresolved));
+    }
+
+    /// What stands behind the end of the script.
+    fn never_runs(&mut self, command: &Command, end: &str) {
+        let mut words = command.words.iter().chain(&command.into);
+        if words.any(|word| written_as(word).contains("hugepage")) {
+            let why = format!("this never runs, as the script ends before (`{end}`)");
+            let unresolved = Unresolved::new(self.place(command.line), why, None);
+            self.script.unresolved.push(unresolved);
+        }
     }
 
     /// What only a run shows, with the word for the file of the kernel that it may write.
@@ -366,6 +342,7 @@ impl Reader<'_> {
             words: texts(&shown),
             environment,
             place,
+            ..Start::default()
         });
     }
 }
@@ -373,6 +350,12 @@ impl Reader<'_> {
 /// Programs that run a shell as another user.
 fn is_of_another_user(program: &str) -> bool {
     matches!(program, "su" | "runuser" | "sudo" | "doas")
+}
+
+/// Does a text start one of them?
+pub(in crate::config) fn changes_user(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || "\"'|;&(".contains(c));
+    words.any(|word| is_of_another_user(file_name(word)))
 }
 
 /// Programs that use no pages of a pool between two writes of it.

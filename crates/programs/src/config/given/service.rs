@@ -1,12 +1,10 @@
 //! A systemd service as its unit file and drop-ins describe it (systemd.exec(5)).
 
-use std::collections::BTreeSet;
-
 use model::Unread;
 
 use super::bounds::Bounds;
+use super::script::{self, Written};
 use super::starts::{Start, marks};
-use crate::config::files::said;
 use crate::config::unit::settings;
 use crate::config::{Setting, Settings, Unit};
 use crate::{Kind, jvm};
@@ -19,6 +17,11 @@ pub struct Service {
     /// Where the first of its files is.
     pub path: String,
     pub user: Option<Setting>,
+    /// Path and text of each file, drop-ins behind its own.
+    pub(super) texts: Vec<(String, String)>,
+    /// What its commands write, and what is refused of that.
+    pub(super) written: Written,
+    pub(super) refused: Vec<Unread>,
     /// Has it CAP_IPC_LOCK, whatever its user is (`AmbientCapabilities=`)?
     pub(super) may_lock: bool,
     /// `CapabilityBoundingSet=`, if it has any.
@@ -31,6 +34,8 @@ pub struct Service {
     unset: Vec<String>,
     /// `EnvironmentFile=`.
     files: Vec<String>,
+    /// `PassEnvironment=`: variables of the manager.
+    takes_others: bool,
     /// `ExecStart=`.
     commands: Vec<Setting>,
     /// What binds its memory to nodes.
@@ -56,6 +61,10 @@ fn by_path(path: &str) -> Option<String> {
     Some(format!("{name}.service"))
 }
 
+pub(super) fn is_drop_in(path: &str) -> bool {
+    path.ends_with(".conf")
+}
+
 impl Service {
     pub(super) fn new(name: String) -> Self {
         Self {
@@ -71,31 +80,54 @@ impl Service {
     /// What it starts; `given` are files of variables, by their path.
     pub(super) fn starts(&self, given: &[(String, Vec<Setting>)]) -> Vec<Start> {
         let bare = |path: &str| path.trim_start_matches('/').to_owned();
-        let named = |path: &str| {
-            self.files
-                .iter()
-                .any(|file| bare(path) == bare(file) || path.ends_with(file.as_str()))
-        };
+        let is_it = |path: &str, file: &String| bare(path) == bare(file) || path.ends_with(file.as_str());
+        let named = |path: &str| self.files.iter().any(|file| is_it(path, file));
         let more = given.iter().filter(|(path, _)| named(path)).flat_map(|(_, set)| set);
         let mut environment = self.environment.clone();
         set_all(&mut environment, more.cloned());
         environment.retain(|set| !is_unset(&self.unset, set));
-        let nodes = self.nodes();
-        let commands = self.commands.iter().map(|command| {
-            let own = shlex::split(&command.value).unwrap_or_default();
-            let own: Vec<String> = own.iter().flat_map(|word| expanded(word, &environment)).collect();
-            // systemd binds as numactl does; the marks hold for all of it.
-            let binds = nodes.as_ref().map(|nodes| {
-                let marks = own.first().map_or("", |first| marks(first));
-                [format!("{marks}numactl"), format!("--membind={nodes}")]
-            });
-            Start {
-                place: command.place.clone(),
-                words: binds.into_iter().flatten().chain(own).collect(),
-                environment: environment.clone(),
+        let is_given = |file: &String| given.iter().any(|(path, _)| is_it(path, file));
+        let all = Variables {
+            is_whole: !self.takes_others && self.files.iter().all(is_given),
+            set: environment,
+        };
+        let commands = self.commands.iter();
+        commands.flat_map(|command| self.started(command, &all)).collect()
+    }
+
+    /// What a command starts: the program, or those of its shell that are known.
+    fn started(&self, command: &Setting, all: &Variables) -> Vec<Start> {
+        let own = shlex::split(&command.value).unwrap_or_default();
+        let marks = own.first().map_or("", |first| marks(first)).to_owned();
+        let words: Vec<String> = match marks.contains(':') {
+            true => own.iter().map(|word| literal(word)).collect(),
+            false => own.iter().flat_map(|word| all.expanded(word)).collect(),
+        };
+        let mut starts = script::of_shell(&words, &all.set);
+        if starts.is_empty() {
+            let environment = all.set.clone();
+            starts = vec![Start {
+                words,
+                environment,
+                ..Start::default()
+            }];
+        }
+        // systemd binds as numactl does; the marks hold for all of it.
+        let binds = self
+            .nodes()
+            .map(|nodes| ["numactl".to_owned(), format!("--membind={nodes}")]);
+        for start in &mut starts {
+            start.place.clone_from(&command.place);
+            start.text.clone_from(&command.value);
+            // What its shell sets comes last.
+            let own = start.environment.iter_mut().skip(all.set.len());
+            own.for_each(|set| set.place.clone_from(&command.place));
+            start.words.splice(0..0, binds.iter().flatten().cloned());
+            if let Some(first) = start.words.first_mut().filter(|first| self::marks(first).is_empty()) {
+                first.insert_str(0, &marks);
             }
-        });
-        commands.collect()
+        }
+        starts
     }
 
     /// The nodes that its memory has to be on.
@@ -123,6 +155,8 @@ impl Service {
         if self.path.is_empty() {
             path.clone_into(&mut self.path);
         }
+        self.texts.push((path.to_owned(), text.to_owned()));
+        self.texts.sort_by_key(|(path, _)| is_drop_in(path));
         for item in settings(path, text) {
             if let Ok((_, setting)) = &item {
                 bad.extend(ignored(setting));
@@ -149,6 +183,7 @@ impl Service {
             "Environment" => set_all(&mut self.environment, variables(setting)),
             "UnsetEnvironment" if setting.value.is_empty() => self.unset.clear(),
             "UnsetEnvironment" => self.unset.extend(shlex::split(&setting.value).unwrap_or_default()),
+            "PassEnvironment" => self.takes_others = !setting.value.is_empty(),
             "EnvironmentFile" if setting.value.is_empty() => self.files.clear(),
             "EnvironmentFile" => self.files.push(setting.value.trim_start_matches('-').to_owned()),
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
@@ -160,71 +195,14 @@ impl Service {
     }
 }
 
-/// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).
-pub(super) fn environment(path: &str, text: &str) -> Vec<Setting> {
-    let mut set: Vec<Setting> = Vec::new();
-    // A value goes on behind a backslash, and up to the end of its quotes.
-    let mut is_open = false;
-    for line in said(path, text, &['#', ';']) {
-        let text = line.text.strip_suffix('\\').unwrap_or(line.text);
-        let begun = set.last_mut().filter(|_| is_open);
-        if let Some(setting) = begun {
-            setting.value += &format!(" {text}");
-        } else if let Some((name, value)) = assignment(text) {
-            set.push(line.setting(name, value));
-        } else {
-            continue;
-        }
-        let value = set.last().map_or("", |setting| setting.value.as_str());
-        is_open = text.len() < line.text.len() || (value.starts_with(['"', '\'']) && shlex::split(value).is_none());
-    }
-    for setting in &mut set {
-        let adds = setting.name.strip_suffix('+').map(str::to_owned);
-        // What follows a quoted value is another command: `; export NAME`.
-        let words = shlex::split(&setting.value).unwrap_or_default();
-        let is_quoted = words.len() == 1 || setting.value.starts_with(['"', '\'']);
-        if let Some(first) = words.first().filter(|_| is_quoted) {
-            first.trim_end_matches(';').clone_into(&mut setting.value);
-        }
-        if let Some(name) = adds {
-            setting.value = format!("${name} {}", setting.value);
-            setting.name = name;
-        }
-    }
-    without_replaced(set)
-}
-
-/// A later value replaces one of that name, unless it has it in itself.
-fn without_replaced(set: Vec<Setting>) -> Vec<Setting> {
-    let mut replaced: BTreeSet<String> = BTreeSet::new();
-    let mut kept = Vec::new();
-    for one in set.into_iter().rev() {
-        let is_last = !replaced.contains(&one.name);
-        let own = [format!("${}", one.name), format!("${{{}", one.name)];
-        if !own.iter().any(|own| one.value.contains(own)) {
-            replaced.insert(one.name.clone());
-        }
-        kept.extend(Some(one).filter(|_| is_last));
-    }
-    kept.reverse();
-    kept
-}
-
-/// `export NAME=value`, `NAME+=value`.
-fn assignment(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.strip_prefix("export ").unwrap_or(text).split_once('=')?;
-    let name = name.trim();
-    is_name(name.strip_suffix('+').unwrap_or(name)).then_some((name, value.trim()))
-}
-
 /// Is it a name of a variable?
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_of_name)
 }
 
 /// `Environment=A=1 "B=2 3"`.
-fn variables(setting: &Setting) -> Vec<Setting> {
+pub(in crate::config) fn variables(setting: &Setting) -> Vec<Setting> {
     let words = shlex::split(&setting.value).unwrap_or_default();
     let variable = |word: &String| {
         let (name, value) = word.split_once('=').filter(|(name, _)| is_name(name))?;
@@ -263,28 +241,46 @@ fn is_unset(unset: &[String], set: &Setting) -> bool {
     unset.iter().any(|unset| *unset == set.name || *unset == whole)
 }
 
-/// A word of a command with the variables in it (systemd.service(5)): `$NAME` alone is split, `${NAME}` is replaced where it is. What is not
-/// known stays, and `$$` stands for any other dollar.
-fn expanded(word: &str, environment: &[Setting]) -> Vec<String> {
-    let value = |name: &str| environment.iter().find(|set| set.name == name).map(|set| &set.value);
-    let literal = |text: &str| text.replace("$$", "$").replace('$', "$$");
-    if let Some(name) = word.strip_prefix('$').filter(|name| is_name(name)) {
-        let words = value(name).map(|value| jvm::words_of(value));
-        return words.map_or_else(
-            || vec![word.to_owned()],
-            |words| words.iter().map(|word| literal(word)).collect(),
-        );
+/// A word in which no dollar begins a variable.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// The variables of a service's commands.
+struct Variables {
+    set: Vec<Setting>,
+    /// Are there no others? Then one that is not set is empty.
+    is_whole: bool,
+}
+
+impl Variables {
+    fn value(&self, name: &str) -> Option<&str> {
+        let own = self.set.iter().find(|set| set.name == name);
+        own.map(|set| set.value.as_str()).or(self.is_whole.then_some(""))
     }
-    let mut parts = word.split("${");
-    let mut whole = literal(parts.next().unwrap_or_default());
-    for part in parts {
-        let known = part
-            .split_once('}')
-            .and_then(|(name, after)| Some((value(name)?, after)));
-        whole += &match known {
-            Some((value, after)) => literal(value) + &literal(after),
-            None => format!("${{{part}"),
-        };
+
+    /// A word of a command with the variables in it (systemd.service(5)): `$NAME` alone is split, `${NAME}` is replaced where it is. What is not
+    /// known stays, and `$$` stands for any other dollar.
+    fn expanded(&self, word: &str) -> Vec<String> {
+        if let Some(name) = word.strip_prefix('$').filter(|name| is_name(name)) {
+            let words = self.value(name).map(jvm::words_of);
+            return words.map_or_else(
+                || vec![word.to_owned()],
+                |words| words.iter().map(|word| literal(word)).collect(),
+            );
+        }
+        let (mut whole, mut rest) = (String::new(), word);
+        while let Some((before, after)) = rest.split_once('$') {
+            whole += before;
+            let named = after.strip_prefix('{').and_then(|after| after.split_once('}'));
+            let (text, behind) = match named {
+                Some((name, behind)) => (self.value(name).map_or_else(|| format!("${{{name}}}"), literal), behind),
+                None => ("$$".to_owned(), after.strip_prefix('$').unwrap_or(after)),
+            };
+            whole += &text;
+            rest = behind;
+        }
+        whole += rest;
+        vec![whole]
     }
-    vec![whole]
 }

@@ -24,7 +24,7 @@ pub(super) fn all_words(path: &str, text: &str) -> Result<Vec<String>, Unread> {
             .collect()
     } else {
         let closed = || garbled(path, 1, text.trim(), "a command line with closed quotes");
-        shlex::split(&without_comments(text)).ok_or_else(closed)?
+        shlex::split(&without_comments(text).replace("\\\n", " ")).ok_or_else(closed)?
     };
     match words.is_empty() {
         true => Err(empty(path, "it holds no command line")),
@@ -43,10 +43,16 @@ pub(super) fn starts(text: &str, is_program: fn(&str) -> bool) -> bool {
         .any(|word| is_program(file_name(word.trim_matches(['"', '\'']))))
 }
 
+/// The line of a word, by how many are before it.
+pub(super) fn line(text: &str, before: usize) -> usize {
+    let text = without_comments(text).replace("\\\n", " \n");
+    let mut words = shlex::Shlex::new(&text);
+    words.nth(before).map_or(1, |_| words.line_no)
+}
+
+/// Comment lines are left empty, so that the others keep their numbers.
 fn without_comments(text: &str) -> String {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .collect();
-    lines.join("\n").replace("\\\n", " ")
+    let is_comment = |line: &str| line.trim_start().starts_with('#');
+    let lines = text.lines().map(|line| if is_comment(line) { "" } else { line });
+    lines.collect::<Vec<&str>>().join("\n")
 }

@@ -1,13 +1,17 @@
 //! What a command with its environment starts, in a unit or in a container: a JVM, PostgreSQL, MySQL.
 
+#[cfg(test)]
+mod tests;
+
 use host::CpuList;
 
 use super::ini::Server;
-use super::java::{Java, of_words};
+use super::java::{Java, holds, of_words};
 use super::kind::is_java;
 use crate::config::Setting;
 pub(super) use crate::jvm::READ_BY_JAVA;
-use crate::{Kind, dpdk, jvm};
+use crate::page_options::value_of;
+use crate::{JvmKind, Kind, dpdk, jvm};
 
 /// A command, its words first split, and the variables that it gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub(super) struct Start {
     /// `FILE:LINE`, or the place of what holds the variables.
     pub(super) place: String,
     pub(super) words: Vec<String>,
+    /// The command as it is written, where variables in the words have their values.
+    pub(super) text: String,
     pub(super) environment: Vec<Setting>,
 }
 
@@ -38,7 +44,11 @@ impl Start {
         let started = self.from(is_java);
         let mut words = vec!["java".to_owned()];
         match started {
-            Some(own) => words.extend(own[1..].iter().flat_map(|word| self.expanded(word))),
+            // A dollar that is none of a variable begins no option.
+            Some(own) => {
+                let own = own[1..].iter().take_while(|word| !word.starts_with("$$"));
+                words.extend(own.flat_map(|word| self.expanded(word)));
+            }
             // A script hands on whatever variable holds options; a JVM reads its own.
             None => words.extend(self.handed(|name| !READ_BY_JAVA.contains(&name))),
         }
@@ -52,9 +62,31 @@ impl Start {
         }
         let place = self.variables().map(|set| &set.place).next();
         let place = place.filter(|_| started.is_none());
-        let java = of_words(place.unwrap_or(&self.place), words)?;
-        let nodes = self.nodes();
-        Some(Java { nodes, ..java })
+        let mut java = of_words(place.unwrap_or(&self.place), words)?;
+        if java.jvm.kind == JvmKind::HotSpot {
+            java.jvm.refused.extend(self.of_launcher());
+        }
+        java.nodes = self.nodes();
+        let read = self.environment.iter().filter(|set| self.hands_on(&set.name));
+        java.written = read.cloned().collect();
+        Some(java)
+    }
+
+    /// Does a JVM read the variable, or get it from the command?
+    fn hands_on(&self, name: &str) -> bool {
+        let mut texts = self.words.iter().chain([&self.text]);
+        let is_named = texts.any(|text| holds(text, &format!("${name}")) || holds(text, &format!("${{{name}")));
+        is_named || READ_BY_JAVA.contains(&name) || self.from(is_java).is_none()
+    }
+
+    /// The first word in each variable of HotSpot that its launcher alone knows.
+    fn of_launcher(&self) -> impl Iterator<Item = String> {
+        let is_read = |name: &str| matches!(name, "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS");
+        let all = self.environment.iter().filter(move |set| is_read(&set.name));
+        all.filter_map(|set| {
+            let mut words = jvm::words_of(&set.value).into_iter();
+            words.find(|word| jvm::is_of_launcher(word))
+        })
     }
 
     /// The variables that hold options.
@@ -122,8 +154,12 @@ impl Start {
 
     /// What a program of DPDK asks of each node, or of all together.
     pub(super) fn socket_mem(&self) -> Option<Setting> {
-        let (name, mib) = dpdk::asked(&self.words)?;
-        Some(Setting::new(&self.place, name, mib))
+        dpdk::memory(&self.place, &self.words)
+    }
+
+    /// The directory whose hugetlbfs it takes that of, where it names one.
+    pub(super) fn huge_dir(&self) -> Option<&str> {
+        value_of(&self.words, "--huge-dir")
     }
 
     /// Memory of all nodes together, which DPDK does not accept beside that of each.
@@ -147,7 +183,7 @@ impl Start {
 }
 
 /// The name of a program, without the marks of systemd in front.
-fn program(word: &str) -> &str {
+pub(super) fn program(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or_default();
     name.trim_start_matches(MARKS)
 }
@@ -163,7 +199,9 @@ pub(super) fn marks(word: &str) -> &str {
 
 /// Does it start a program with its own limits? sudo sets others, and a container has its own.
 fn is_launcher(word: &str) -> bool {
-    let known = ["numactl", "taskset", "env", "nice", "ionice", "chrt", "stdbuf", "nohup"];
+    let known = [
+        "exec", "numactl", "taskset", "env", "nice", "ionice", "chrt", "stdbuf", "nohup",
+    ];
     known.contains(&program(word))
 }
 
@@ -217,119 +255,4 @@ pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = S
         }
     }
     servers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Start, policy};
-    use crate::config::Given;
-    use model::Bytes;
-
-    /// Files of a service: the heap of its JVM in GiB, whether it asks for pages of a pool, and what is refused.
-    fn java(unit: &str, variables: &str) -> (Option<Bytes>, bool, usize) {
-        let mut given = Given::default();
-        let text = format!("[Service]\n{unit}\n");
-        given.add("a.service", text.as_bytes(), None).expect("a unit");
-        given
-            .add("/etc/default/a", variables.as_bytes(), None)
-            .expect("variables");
-        let java = given.java().remove(0);
-        (java.jvm.heap_max, java.jvm.large_pages, given.refused().len())
-    }
-
-    #[test]
-    fn variables_of_a_service_come_to_its_jvm_as_systemd_has_them() {
-        let own = "ExecStart=/usr/bin/java $OPTS -Xmx8g -XX:+UseLargePages -jar a.jar -Xmx1g";
-        for (unit, gib, asks) in [
-            (own.to_owned(), 8, true),
-            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\n{own}"), 2, true),
-            (format!("Environment=JAVA_TOOL_OPTIONS=-Xmx2g JDK_JAVA_OPTIONS=-Xmx3g\n{own}"), 8, true),
-            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nUnsetEnvironment=_JAVA_OPTIONS\n{own}"), 8, true),
-            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nEnvironment=_JAVA_OPTIONS=-Xms1g\n{own}"), 8, true),
-            (format!("Environment=_JAVA_OPTIONS=-Xmx2g\nEnvironmentFile=/etc/default/a\n{own}"), 3, true),
-            ("Environment=HEAP=8g\nExecStart=java -Xmx${HEAP} -XX:+UseLargePages -jar a.jar".to_owned(), 8, true),
-            (
-                "Environment=\"OPTS=-Xmx8g -XX:OnError='kill -9 %%p' -XX:+UseLargePages\"\nExecStart=java $OPTS -jar a.jar".to_owned(),
-                8,
-                true,
-            ),
-            (
-                "Environment=\"JAVA_TOOL_OPTIONS=-Xmx8g -XX:OnError='kill -9 %%p' -XX:+UseLargePages\"\nExecStart=java -jar a.jar".to_owned(),
-                8,
-                true,
-            ),
-            ("Environment=\"OPENJ9_JAVA_OPTIONS=-Xmx8g -Xlp\"\nExecStart=java -jar a.jar".to_owned(), 8, true),
-        ] {
-            let expected = (Some(Bytes::gib(gib)), asks, 0);
-            assert_eq!(java(&unit, "_JAVA_OPTIONS=-Xmx3g\n"), expected, "{unit}");
-        }
-        for (unit, expected) in [
-            ("ExecStart=java -Xmx${HEAP} -XX:+UseLargePages A", (None, true, 0)),
-            ("Environment=HEAP=8g\nExecStart=java -Xmx$HEAP A", (None, false, 1)),
-            (
-                "Environment=OPTS=-Xmx8g -XX:+UseLargePages -ea\nExecStart=java $OPTS A",
-                (Some(Bytes::gib(8)), false, 2),
-            ),
-            (
-                "Environment=\"OPTS=-Xmx8g -XX:+UseLargePages\"\nExecStart=java ${OPTS} A",
-                (None, false, 1),
-            ),
-        ] {
-            assert_eq!(java(unit, "A=1\n"), expected, "{unit}");
-        }
-    }
-
-    #[test]
-    fn a_later_value_of_a_script_replaces_one_to_which_it_does_not_add() {
-        let heap = |text: &str| {
-            let mut given = Given::default();
-            given.add("setenv.sh", text.as_bytes(), None).expect("variables");
-            given.java().remove(0).jvm.heap_max
-        };
-        let first = "JAVA_OPTS=-Xmx4g\n";
-        for more in ["JAVA_OPTS=\"$JAVA_OPTS -Xms1g\"", "JAVA_OPTS+=' -Xms1g'"] {
-            assert_eq!(heap(&format!("{first}{more}\n")), Some(Bytes::gib(4)), "{more}");
-        }
-        assert_eq!(heap(&format!("{first}JAVA_OPTS=-Xms1g\n")), None);
-    }
-
-    #[test]
-    fn the_last_policy_of_numactl_holds() {
-        let nodes = |line: &str| {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            policy(&words).map(|nodes| nodes.map(|nodes| nodes.to_string()))
-        };
-        let on = |nodes: &str| Some(Some(nodes.to_owned()));
-        for line in [
-            "-N all -m 0 postgres",
-            "-m0 java",
-            "--cpunodebind all --membind 0 -- java",
-            "-N1 -C 2-3 --membind=0 java -m 1",
-        ] {
-            assert_eq!(nodes(line), on("0"), "{line}");
-        }
-        assert_eq!(nodes("--membind=0-1 java"), on("0-1"));
-        for line in ["-i all java", "-l java", "-m all java", "--preferred 1 java"] {
-            assert_eq!(nodes(line), Some(None), "{line}");
-        }
-        for line in ["-N 0 java -m 1", "java"] {
-            assert_eq!(nodes(line), None, "{line}");
-        }
-        let started = |line: &str| {
-            let words = line.split(' ').map(str::to_owned).collect();
-            let start = Start {
-                words,
-                ..Start::default()
-            };
-            start.nodes().map(|nodes| nodes.to_string())
-        };
-        let by_systemd = "numactl --membind=0 -/usr/bin/numactl";
-        for (own, nodes) in [("--membind=1", Some("1")), ("-N 1", Some("0")), ("-i all", None)] {
-            assert_eq!(
-                started(&format!("{by_systemd} {own} postgres")).as_deref(),
-                nodes,
-                "{own}"
-            );
-        }
-    }
 }

@@ -8,10 +8,11 @@ use super::node::{self, Setup};
 use super::script::Script;
 use super::starts::Start;
 use super::{
-    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
-    nix, nova, provision, proxmox, script, service,
+    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manager,
+    manifest, nix, nova, provision, proxmox, script, service, variables,
 };
-use crate::config::files::{Line, in_sections, said};
+use crate::config::files::{Line, said};
+use crate::config::tuned::Set;
 use crate::config::{
     BootLine, Parameters, PoolWrite, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
 };
@@ -22,18 +23,26 @@ impl Given {
         match kind {
             FileKind::Tuned => self.profile(path, text),
             FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
+            FileKind::Sysctl if written::is_pf_ring(text) => {
+                self.pools(said(path, text, &['#']).filter_map(|line| PoolWrite::of_pf_ring(&line)));
+            }
             FileKind::Sysctl if written::is_form(path, text) => self.written(&written::in_text(path, text)),
             FileKind::Sysctl => self.sysctl(path, text),
             FileKind::Cmdline => self.boot_line(path, text)?,
             FileKind::Limits => self.limits(path, text),
+            FileKind::Unit if manager::is_one(path, text) => self.manager(path, text),
             FileKind::Unit => self.service(path, text),
-            FileKind::Environment => self
-                .environment
-                .push((path.to_owned(), service::environment(path, text))),
+            FileKind::Environment => {
+                let (set, open) = variables::environment(path, text);
+                self.environment.push((path.to_owned(), set));
+                self.unresolved.extend(open);
+            }
             FileKind::Java => self.java.push(java::parse(path, text)?),
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
-            FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
+            FileKind::Mysql => self
+                .servers
+                .push(ini::mysql(path, text, &mut self.garbled, &mut self.unresolved)),
             FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?)?,
             FileKind::Node if path.ends_with(".nix") => self.setup(path, nix::setup(path, text)?)?,
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
@@ -134,6 +143,7 @@ impl Given {
         }
         self.pods.extend(read.pods);
         self.aligned = read.aligned.or_else(|| self.aligned.take());
+        self.unresolved.extend(read.without_pod);
         for setup in read.nodes {
             self.setup(path, setup)?;
         }
@@ -235,24 +245,16 @@ impl Given {
         self.has_sysctl = true;
         self.kinds.insert(FileKind::Sysctl);
         let mut by_file = Vec::new();
-        for (section, line) in in_sections(path, text, tuned::COMMENT) {
-            let Some((key, value)) = line.pair() else { continue };
-            match section {
-                "[sysctl]" => match tuned::setting(&line) {
+        for set in tuned::sets(path, text) {
+            match set {
+                Set::Sysctl(line) => match tuned::setting(&line) {
                     Some(setting) => self.sysctl_setting(setting),
                     // What tuned works out leaves rules about it without an answer.
-                    None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
+                    None => self.sysctl.0.extend(sysctl_files::setting(&line)),
                 },
-                "[vm]" if matches!(key, "transparent_hugepage" | "transparent_hugepages") => {
-                    let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
-                    self.policies.extend(policy);
-                }
-                "[bootloader]" if key.starts_with("cmdline") => {
-                    let words = value.trim_start_matches(['+', '=']).trim_matches('"');
-                    self.push_boot(BootLine::new(line.place(), words));
-                }
-                "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
-                _ => {}
+                Set::Policy(policy) => self.policies.push(policy),
+                Set::Boot(place, words) => self.push_boot(BootLine::new(place, words)),
+                Set::File(file) => by_file.push(file),
             }
         }
         self.written(&by_file);
@@ -295,14 +297,37 @@ impl Given {
             self.services.len() - 1
         });
         self.services[at].take(path, text, &mut self.garbled);
-        let written = commands::of_unit(path, text, &mut self.garbled);
+        self.services[at].unit.default_memlock.clone_from(&self.default_memlock);
+        self.take_back(at);
+        let texts = &self.services[at].texts;
+        let mut refused = Vec::new();
+        let written = commands::of_unit(texts, &mut refused);
+        // Of several machines' units of one name it is not known whose drop-ins are whose.
+        if texts.iter().filter(|(path, _)| !service::is_drop_in(path)).count() > 1 {
+            refused.clear();
+        }
+        let is_early = texts.iter().all(|(path, text)| is_early(path, text));
+        self.garbled.extend(refused.iter().cloned());
         self.policies
             .extend(written.settings.iter().filter_map(policy::of_file));
-        if is_early_root(path, text) {
+        if is_early {
             self.pools(written.settings.iter().filter_map(PoolWrite::of));
         }
         self.unresolved
             .extend(written.unresolved.iter().map(ToString::to_string));
+        self.services[at].written = written;
+        self.services[at].refused = refused;
+    }
+
+    /// Takes back what a service wrote before its next file: that may change all of it.
+    fn take_back(&mut self, at: usize) {
+        let Service { written, refused, .. } = &self.services[at];
+        let is_old = |place: &str| written.settings.iter().any(|set| set.place == place);
+        let is_open = |line: &String| written.unresolved.iter().any(|own| own.to_string() == *line);
+        self.garbled.retain(|why| !refused.contains(why));
+        self.policies.retain(|policy| !is_old(&policy.place));
+        self.pool_writes.retain(|write| !is_old(&write.line.place));
+        self.unresolved.retain(|line| !is_open(line));
     }
 }
 
@@ -313,13 +338,8 @@ fn in_sysctl_d(set: &Setting) -> Option<&str> {
     directory.ends_with("sysctl.d").then_some(name)
 }
 
-/// Do all commands of a unit run as root, and none behind its program? Others may fail to write, or come too late for it.
-fn is_early_root(path: &str, text: &str) -> bool {
+/// Are all commands of a unit in front of its program? Others come too late for it.
+fn is_early(path: &str, text: &str) -> bool {
     let mut lines = said(path, text, &['#', ';']).filter_map(|line| line.pair());
-    lines.all(|(key, value)| match key {
-        "User" => matches!(value, "root" | "0"),
-        "DynamicUser" | "ProtectKernelTunables" | "ExecStartPost" => false,
-        "ExecStart" | "ExecStartPre" => !value.is_empty(),
-        _ => true,
-    })
+    lines.all(|(key, _)| key != "ExecStartPost")
 }

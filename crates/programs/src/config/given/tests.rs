@@ -29,6 +29,18 @@ const POD: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: db\
                    mountPath: /dev/hugepages\n        resources:\n          requests: {cpu: 500m, hugepages-2Mi: 1Gi}\n          limits: {hugepages-2Mi: 1Gi}\n      \
                    volumes:\n      - name: huge\n        emptyDir: {medium: HugePages-2Mi}\n";
 
+/// Lines of nodes are no boot line, though a word of theirs is one of its parameters.
+#[test]
+fn pages_by_node_are_no_boot_line() {
+    assert_eq!(
+        kind("a", "node=0 hugepages=1024\nnode=1 hugepages=1024\n"),
+        FileKind::Sysctl
+    );
+    assert_eq!(kind("a", "ro hugepages=1024\n"), FileKind::Cmdline);
+    let given = given(&[("pf_ring/hugepages.conf", "node=0 hugepagenumber=4\n")]);
+    assert_eq!((given.boot.len(), given.pool_writes.len()), (0, 1));
+}
+
 #[test]
 fn names_tell_the_kind() {
     for (path, kind) in [
@@ -39,6 +51,8 @@ fn names_tell_the_kind() {
         ("/etc/security/limits.d/9.conf", FileKind::Limits),
         ("/etc/systemd/system/db.service", FileKind::Unit),
         ("/etc/systemd/system/db.service.d/10.conf", FileKind::Unit),
+        ("/etc/systemd/system.conf", FileKind::Unit),
+        ("etc/systemd/user.conf.d/limits.conf", FileKind::Unit),
         ("config/jvm.options", FileKind::Java),
         ("conf/jvm11-server.options", FileKind::Java),
         ("bin/setenv.sh", FileKind::Environment),
@@ -77,6 +91,7 @@ fn contents_tell_the_kind() {
         ),
         ("{\"default-ulimits\": {}}\n", FileKind::Compose),
         ("[Unit]\nX=1\n[Service]\nLimitMEMLOCK=1\n", FileKind::Unit),
+        ("[Manager]\nDefaultLimitMEMLOCK=1\n", FileKind::Unit),
         ("#!/bin/sh\nexec /opt/jdk/bin/java -Xmx1g Main\n", FileKind::Java),
         ("java\0-Xmx1g\0Main\0", FileKind::Java),
         ("#shared_buffers = 1GB\n", FileKind::Postgres),
@@ -344,6 +359,191 @@ fn commands_of_containers_are_read_as_their_programs_do() {
 }
 
 #[test]
+fn of_the_commands_of_containers_run_and_create_alone_start_one() {
+    let script = |command: &str| {
+        let mut given = Given::default();
+        let text = format!("#!/bin/sh\ndocker pull postgres:17\n{command}\n");
+        given.add("a.sh", text.as_bytes(), None).map(|_| given.runs)
+    };
+    for command in [
+        "docker create postgres:17",
+        "docker --context x --debug container run -d postgres:17",
+        "sudo podman --root=/x run postgres:17",
+    ] {
+        let runs = script(command).expect(command);
+        let images: Vec<&str> = runs.iter().map(|run| run.image.as_str()).collect();
+        assert_eq!(images, ["postgres:17"], "{command}");
+    }
+    for command in [
+        "docker stack deploy -c a.yml run",
+        "docker compose run --rm db",
+        "docker volume create data",
+        "podman pod create run",
+        "docker exec run ls",
+    ] {
+        let error = script(command).expect_err(command);
+        assert!(matches!(error, GivenError::Unsure { .. }), "{command}: {error}");
+        let set = script(&format!("{command}\nsysctl -w vm.nr_hugepages=4"));
+        assert_eq!(set, Ok(Vec::new()), "{command}");
+    }
+    let error = script("docker run -d").expect_err("no image");
+    assert!(error.to_string().contains("names no image"), "{error}");
+}
+
+#[test]
+fn what_is_in_front_of_a_container_s_command_hides_it_not() {
+    for (line, command) in [
+        (1, "sudo -E docker run"),
+        (1, "sudo -n docker run"),
+        (1, "time -p docker run"),
+        (1, "numactl --membind=0 docker run"),
+        (1, "systemd-run --scope -- docker run"),
+        (1, "systemd-run -p MemoryMax=8G docker run"),
+        (1, "nice -n 5 docker run"),
+        (1, "sudo -u docker docker run"),
+        (1, "podman --transient-store run"),
+        (1, "podman --of-tomorrow container create"),
+        (1, "nerdctl --insecure-registry run"),
+        (3, "docker network create net\ndocker volume create vol\ndocker run"),
+        (4, "# docker run\necho \"now\nrun it\"\ndocker run"),
+        (3, "docker pull \\\n app\ndocker \\\n run"),
+        (0, "docker stack deploy"),
+        (0, "docker compose run"),
+        (0, "docker volume create"),
+        (0, "podman --transient-store pod create"),
+        (0, "nerdctl --insecure-registry compose run"),
+        (0, "docker exec c run"),
+        (0, "docker pull"),
+        (0, "sudo -u docker run"),
+    ] {
+        for (name, head, above) in [("start", "", 0), ("a.sh", "#!/bin/sh\n", 1)] {
+            let text = format!("{head}{command} --sysctl vm.nr_hugepages=1024 app\n");
+            let mut given = Given::default();
+            let _ = given.add(name, text.as_bytes(), None);
+            let places: Vec<&str> = given.runs.iter().map(|run| run.place.as_str()).collect();
+            let place = (line > 0).then(|| format!("{name}:{}", line + above));
+            assert_eq!(places, Vec::from_iter(place.as_deref()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_last_default_of_systemd_is_that_of_all_services() {
+    let drop_in = |name: &str, limit: &str| {
+        let path = format!("/etc/systemd/system.conf.d/{name}.conf");
+        (path, format!("[Manager]\nDefaultLimitMEMLOCK={limit}\n"))
+    };
+    let own = (
+        "/etc/systemd/system.conf",
+        "[Manager]\nDefaultLimitMEMLOCK=1G:2G\nDefaultLimitMEMLOCK=\n",
+    );
+    let (first, last) = (drop_in("10", "2G"), drop_in("20", "infinity"));
+    let (first, last) = ((&*first.0, &*first.1), (&*last.0, &*last.1));
+    let set = ("own.service", "[Service]\nLimitMEMLOCK=1M\n");
+    let users = ("user.conf", "[Manager]\nDefaultLimitMEMLOCK=3G\n");
+    for (files, wanted) in [
+        (vec![own], Some(Limit::Bytes(1 << 30))),
+        (vec![first, own], Some(Limit::Bytes(2 << 30))),
+        (vec![last, first, own], Some(Limit::Unlimited)),
+        (vec![users], None),
+    ] {
+        let before = self::given(&[&[("db.service", "[Service]\n"), set], &files[..]].concat());
+        let after = self::given(&[&files[..], &[("db.service", "[Service]\n"), set]].concat());
+        for given in [before, after] {
+            let limit = |at: usize| given.services[at].unit.limit().map(|(_, (limit, _))| *limit);
+            assert_eq!((limit(0), limit(1)), (wanted, Some(Limit::Bytes(1 << 20))), "{files:?}");
+            assert_eq!(given.garbled, []);
+        }
+    }
+    let of_users = given(&[users]).not_read().collect::<Vec<_>>();
+    assert!(of_users[0].contains("managers of users"), "{of_users:?}");
+}
+
+#[test]
+fn a_unit_writes_with_the_rights_of_all_of_its_files() {
+    let write = "/bin/sh -c 'echo 8 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'";
+    let unit = format!("[Service]\nUser=app\nExecStartPre={write}\n");
+    for (drop_in, is_refused, place) in [
+        ("LimitMEMLOCK=8M".to_owned(), true, None),
+        ("User=root".to_owned(), false, Some("x.service:3")),
+        ("PermissionsStartOnly=yes".to_owned(), false, Some("x.service:3")),
+        (
+            format!("ExecStartPre=\nExecStartPre=+{write}"),
+            false,
+            Some("x.service.d/a.conf:3"),
+        ),
+        ("ExecStartPre=".to_owned(), false, None),
+    ] {
+        let drop_in = format!("[Service]\n{drop_in}\n");
+        let mut files = [("x.service", unit.as_str()), ("x.service.d/a.conf", drop_in.as_str())];
+        for _either_order in 0..2 {
+            let given = given(&files);
+            assert_eq!(given.garbled.len(), usize::from(is_refused), "{files:?}");
+            let places: Vec<&str> = given.pool_writes.iter().map(|write| &*write.line.place).collect();
+            assert_eq!(places, Vec::from_iter(place), "{files:?}");
+            files.reverse();
+        }
+    }
+    let of_another_machine = unit.replace("User=app\n", "");
+    let both = given(&[("a/x.service", &unit), ("b/x.service", &of_another_machine)]);
+    assert_eq!(both.garbled, []);
+}
+
+#[test]
+fn what_the_manager_of_systemd_ignores_is_garbled() {
+    for line in [
+        "[Manager]\nDefaultLimitMEMLOCK=unlimited",
+        "[Manager]\nDefaultLimitMEMLOCK=2G:1G",
+        "[Manager]\nDefaultLimitMEMLOCKSoft=infinity",
+        "[Manager]\nLimitMEMLOCK=infinity",
+        "[Service]\nDefaultLimitMEMLOCK=infinity",
+    ] {
+        for path in ["etc/systemd/system.conf", "etc/systemd/user.conf"] {
+            let given = self::given(&[(path, line)]);
+            assert_eq!((given.garbled.len(), given.default_memlock), (1, None), "{line}");
+            assert_eq!(given.garbled[0].place, format!("{path}:2"));
+        }
+    }
+}
+
+#[test]
+fn objects_that_have_no_pods_are_taken_and_others_refused() {
+    let read = |version: &str, kind: &str| {
+        let text = format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: a\n");
+        let mut given = Given::default();
+        given.add("a.yaml", text.as_bytes(), None).map(|_| given)
+    };
+    for (version, kind) in [
+        ("v1", "LimitRange"),
+        ("v1", "ResourceQuota"),
+        ("v1", "Service"),
+        ("v1", "PersistentVolumeClaim"),
+        ("storage.k8s.io/v1", "StorageClass"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("policy/v1", "PodDisruptionBudget"),
+    ] {
+        let given = read(version, kind).expect(kind);
+        let unread: Vec<String> = given.not_read().collect();
+        assert_eq!((given.pods.len(), unread.len()), (0, 1));
+        assert!(
+            unread[0].starts_with("a.yaml: ") && unread[0].contains(kind),
+            "{unread:?}"
+        );
+    }
+    for (version, kind) in [
+        ("v1", "Pod"),
+        ("v1", "pod"),
+        ("apps/v1", "Deployment"),
+        ("batch/v1", "Job"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        ("example.com/v1", "Database"),
+    ] {
+        let error = read(version, kind).expect_err(kind);
+        assert!(error.to_string().contains("no pod is in it"), "{error}");
+    }
+}
+
+#[test]
 fn a_profile_of_tuned_is_read_by_its_sections() {
     let text = "[main]\nsummary=db\n[sysctl]\nvm.nr_hugepages=64\n[vm]\ntransparent_hugepages=never\n[bootloader]\ncmdline_db=+hugepagesz=1G hugepages=4\n";
     let given = given(&[("tuned.conf", text)]);
@@ -373,12 +573,12 @@ fn pods_tell_what_their_containers_ask_for() {
     let asked: Vec<_> = container
         .hugetlb()
         .iter()
-        .map(|(page, quantity)| (*page, quantity.amount))
+        .map(|(page, _, quantity)| (*page, quantity.amount))
         .collect();
     assert_eq!(asked, [(Bytes::mib(2), 1 << 30)]);
     assert_eq!(
-        (&container.mounts[..], pod.volumes[0].page()),
-        (&["huge".to_owned()][..], Some(Bytes::mib(2)))
+        (container.mounts[0].volume.as_str(), pod.volumes[0].page()),
+        ("huge", Some(Bytes::mib(2)))
     );
     assert_eq!(given.environment().count(), 1);
     for (text, place) in [
@@ -543,6 +743,7 @@ fn what_may_not_run_sets_nothing_for_sure() {
         "[[ -f /sys/kernel/mm/x && $1 = a ]] &&",
         "test -f /etc/x &&",
         "[ a ] && sudo sh -c true &&",
+        "! [ -d /sys/kernel/mm/hugepages ] &&",
     ] {
         differ(&format!("{condition} {small}"), &format!("{condition} {large}"));
     }
@@ -589,6 +790,56 @@ fn what_fails_or_sets_nothing_leaves_the_rest_sure() {
         set.is_empty() && open.contains("a.sh:3") && open.contains("a.sh:6"),
         "{set}: {open}"
     );
+}
+
+#[test]
+fn only_an_end_that_runs_for_sure_ends_the_script() {
+    let write = "echo 9000 > /proc/sys/vm/nr_hugepages";
+    for before in [
+        "[ -d /proc/vz ] && exit 0",
+        "[ -f /proc/xen/capabilities ] && echo xen && exit 0",
+        "[ -d /proc/vz ] && { echo vz; exit 0; }",
+        "if [ -d /proc/vz ]; then exit 0; fi",
+        "! modprobe vfio-pci && exit 1",
+        "! true && exit 1",
+        "! [ -d /sys/kernel/mm/hugepages ] && exit 0",
+        "if ! [ -d /sys/kernel/mm/hugepages ]; then exit 0; fi",
+        "! grep -q pse /proc/cpuinfo && exit 1",
+        "mount -t hugetlbfs none /x && exit 0",
+        "sysctl -q vm.nr_hugepages && exit 0",
+        "sysctl -q vm.nr_hugepages && exec ls",
+        "cd /x || exit 1",
+        "{\nexit 5\n} &",
+        "{ sleep 1; { exit; }; echo x; } 2>&1 | tee log",
+        "ls | { read x; exit 1; }",
+        "ls | while read x; do\nexit\ndone",
+        "echo 8 > /proc/sys/vm/nr_hugepages; { if [ $1 ]; then exit 0; fi; } | cat",
+        "(exit 5)",
+        "x=$(exit 5)",
+        "bash -c 'exit 0'",
+        "f() { exit 0; }",
+        "case $1 in\n-h) exit;;\nesac",
+        "cat <<E\nexit\nE",
+        "exec > log",
+        "exec 3>&1",
+        "{ exit 1 & }",
+    ] {
+        let (set, _, open) = script(&format!("{before}\n{write}\n"));
+        assert!(set.ends_with("9000") && open.is_empty(), "{before}: {set} {open}");
+    }
+    for before in [
+        "exit",
+        "true; exit 0",
+        "{ exit 1; }",
+        "true | cat; exec ls",
+        "{ ls & exit; }",
+    ] {
+        let (set, _, open) = script(&format!("{before}\n{write}\n"));
+        assert!(
+            set.is_empty() && open.contains("this never runs"),
+            "{before}: {set} {open}"
+        );
+    }
 }
 
 #[test]
@@ -894,4 +1145,11 @@ fn pages_that_units_and_lines_of_tmpfiles_d_write_at_boot_are_pools() {
     )]);
     let policies: Vec<&str> = defrag.policies.iter().map(|set| set.value.as_str()).collect();
     assert_eq!(policies, ["madvise"]);
+}
+
+#[test]
+fn what_a_machine_shows_is_no_configuration() {
+    let error =
+        FileKind::of("meminfo.txt", "HugePages_Total:     512\nHugePages_Free:      512\n").expect_err("no kind");
+    assert!(error.to_string().contains("give it with --root"), "{error}");
 }

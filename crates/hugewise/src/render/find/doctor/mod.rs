@@ -11,13 +11,13 @@ use std::iter;
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
-pub(crate) use self::summary::rule_name;
 use self::summary::{headline, reasons};
 use super::super::export::{prometheus, sarif};
 use crate::cli::args::Format;
 use crate::results::Doctor;
+use crate::results::doctor::rule_name;
 use crate::show::Show;
-use draw::{Lines, Look, Sheet, columns, lines, safe};
+use draw::{Lines, Look, Sheet, columns, joined, lines, safe};
 
 pub use text::{explanation, rules};
 
@@ -56,7 +56,7 @@ impl Show for Doctor {
             id => judged.map_or_else(|not| &not.id, |found| &found.id),
             name => judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone()),
             severity => judged.ok()?.severity, confidence => judged.ok()?.confidence,
-            consequence => judged.ok()?.consequence, evidence => judged.ok().map(evidence)?,
+            consequence => judged.ok()?.consequence, evidence => joined(&judged.ok()?.evidence, "\n"),
             fix => judged.ok()?.fix.join("\n"), link => judged.ok()?.link, not_judged => judged.err()?.reason,
         ];
         let found = self.diagnosis.findings.iter().map(Ok);
@@ -107,17 +107,9 @@ fn finding(finding: &Finding) -> Sheet {
 }
 
 fn unjudged(title: &str, list: &[NotJudged]) -> Option<Sheet> {
-    let mut sheet = Sheet::new(title, ["why", "rules"]);
-    for (reason, ids) in reasons(list) {
-        sheet.row([reason, ids.join(" ").as_str()]);
-    }
-    (!sheet.rows.is_empty()).then_some(sheet)
+    let fields = columns![|(reason, ids)| (&str, Vec<&str>); "why" => reason, "rules" => ids.join(" ")];
+    Sheet::of(title, fields, reasons(list).into_iter()).with_rows()
 }
 
 /// A finding, or a rule that could not be judged.
 type Judged<'a> = Result<&'a Finding, &'a NotJudged>;
-
-fn evidence(finding: &Finding) -> String {
-    let evidence = finding.evidence.iter().map(ToString::to_string);
-    evidence.collect::<Vec<_>>().join("\n")
-}

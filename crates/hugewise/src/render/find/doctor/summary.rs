@@ -25,6 +25,9 @@ impl Doctor {
         let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
         let faults = match errors + warnings {
             0 if self.files_unread > 0 => "No fault found in the rest".to_owned(),
+            0 if self.files.is_empty() && self.diagnosis.not_judged.len() > self.rules * 3 / 4 => {
+                "No fault found in the little that is known".to_owned()
+            }
             0 => "No fault found".to_owned(),
             _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
         };
@@ -71,9 +74,4 @@ pub(super) fn reason_lines(list: &[NotJudged]) -> Vec<String> {
     }
     lines.extend((!kinds.is_empty()).then(|| format!("{NO_FILE}{}", kinds.join(", "))));
     lines
-}
-
-/// The name of a rule, where this version knows it.
-pub(crate) fn rule_name(id: &str) -> &'static str {
-    doctor::explain(id).map_or("", |rule| rule.name)
 }

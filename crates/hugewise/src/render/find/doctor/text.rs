@@ -10,7 +10,7 @@ use super::summary::{headline, reason_lines};
 use crate::results::Doctor;
 use crate::show::wrapped;
 use draw::layout::{behind, folded, step};
-use draw::{Look, Sheet, counted, printable};
+use draw::{Look, Sheet, counted, joined, printable};
 
 /// Columns before the text of an entry.
 const INDENT: usize = 8;
@@ -42,7 +42,7 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
         false => hints(doctor, look).into_iter().collect(),
     };
     let parts = [verdict].into_iter().chain(findings).chain(more);
-    parts.collect::<Vec<_>>().join("\n")
+    joined(parts, "\n")
 }
 
 fn hints(doctor: &Doctor, look: Look) -> Option<String> {
@@ -80,8 +80,7 @@ fn finding(finding: &Finding, look: Look) -> String {
     let head = format!("{severity} {}\n", look.painted(headline(finding), Style::new().bold()));
     let costs = wrapped(&printable(&finding.consequence), look.width.saturating_sub(2));
     let costs: String = costs.lines().map(|line| format!("  {line}\n")).collect();
-    let seen = finding.evidence.iter().map(ToString::to_string);
-    let seen = seen.collect::<Vec<_>>();
+    let seen: Vec<String> = finding.evidence.iter().map(ToString::to_string).collect();
     let parts = [
         head,
         costs,

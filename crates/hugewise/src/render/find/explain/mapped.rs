@@ -8,7 +8,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 
 use super::super::ps::percent;
-use draw::{Sheet, columns, or};
+use draw::{Sheet, columns, joined, or};
 
 /// Less code is not worth a line.
 const WORTH: Bytes = Bytes::mib(1);
@@ -30,7 +30,7 @@ pub(super) fn code(mapped: &Mapped) -> Option<String> {
         let on = if at == 0 { " on huge pages" } else { "" };
         format!("{} {} ({}{on})", title(*sort), backing.total(), percent(backing))
     });
-    (all >= WORTH).then(|| sums.collect::<Vec<_>>().join(" + "))
+    (all >= WORTH).then(|| joined(sums, " + "))
 }
 
 /// The largest of them, and below it what would change each reason.

@@ -13,7 +13,7 @@ use self::next::next;
 use self::parts::title;
 use crate::results::Explain;
 use crate::show::{Show, wrapped};
-use draw::{Field, Lines, Look, Sheet, columns, layout::behind, lines, pairs, printable};
+use draw::{Field, Lines, Look, Sheet, columns, joined, layout::behind, lines, pairs, printable};
 
 impl Show for Explain {
     fn title(&self) -> String {
@@ -30,8 +30,7 @@ impl Show for Explain {
     }
 
     fn text(&self, look: Look) -> String {
-        let programs = self.programs.iter().map(|usage| text(usage, &self.target, look));
-        programs.collect::<Vec<_>>().join("\n")
+        joined(self.programs.iter().map(|usage| text(usage, &self.target, look)), "\n")
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -72,13 +71,12 @@ fn text(usage: &Usage, target: &str, look: Look) -> String {
 }
 
 fn sheets(usage: &Usage, target: &str) -> Vec<Sheet> {
-    let mut account = Sheet::new(&name(usage), ["what", "state"]);
-    let facts = facts(usage).into_iter();
-    facts.for_each(|(label, text)| account.row([label, text]));
-    let mut commands = Sheet::new("Next", ["command or step"]);
-    next(usage, target).into_iter().for_each(|step| commands.row([step]));
-    let commands = Some(commands).filter(|commands| !commands.rows.is_empty());
-    std::iter::once(account).chain(tables(usage)).chain(commands).collect()
+    let fields = columns![|(label, text)| (String, String); "what" => label, "state" => text];
+    let account = Sheet::of(&name(usage), fields, facts(usage).into_iter());
+    let fields = columns![|step| String; "command or step" => step];
+    let commands = Sheet::of("Next", fields, next(usage, target).into_iter());
+    let tables = std::iter::once(account).chain(tables(usage));
+    tables.chain(commands.with_rows()).collect()
 }
 
 /// What the answer rests on.
@@ -105,6 +103,6 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
     std::iter::once(settings)
         .chain(mapped)
         .chain([log, findings])
-        .filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty())
+        .filter(|sheet| !sheet.is_empty())
         .collect()
 }

@@ -7,6 +7,7 @@ use model::PageKind;
 use programs::Kind;
 
 use crate::render::export::word;
+use draw::joined;
 
 /// Pages of a pool cannot change under a running program; other memory can.
 fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
@@ -34,7 +35,7 @@ fn live(usage: &Usage) -> Vec<String> {
 fn started((user, group): (u32, u32), words: impl Iterator<Item = String>) -> String {
     let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
     let rights = (user != 0).then_some(rights).into_iter();
-    rights.chain(words).collect::<Vec<_>>().join(" ")
+    joined(rights.chain(words), " ")
 }
 
 /// The server is stopped, and started by the comparison as it was, with a load that can be replaced.

@@ -3,7 +3,7 @@
 use doctor::explain::{HugetlbPages, InUse, Part, PartKind};
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
-use draw::{counted, or_empty};
+use draw::{counted, joined, or_empty};
 
 pub(super) fn title(what: PartKind) -> &'static str {
     match what {
@@ -39,10 +39,7 @@ pub(super) fn mixed(backing: &Backing) -> String {
     match kinds.as_slice() {
         [] => "no page yet".to_owned(),
         [(kind, _)] => format!("{kind} pages"),
-        several => {
-            let each = several.iter().map(|(kind, bytes)| format!("{kind} {bytes}"));
-            each.collect::<Vec<_>>().join(", ")
-        }
+        several => joined(several.iter().map(|(kind, bytes)| format!("{kind} {bytes}")), ", "),
     }
 }
 
@@ -79,11 +76,8 @@ pub(super) fn in_numbers(part: &Part) -> String {
 /// What of a part lies beside the pages of a pool.
 fn beside(backing: &Reading<Backing>) -> String {
     let other = backing.known().into_iter().flat_map(Backing::iter);
-    let other: Vec<String> = other
-        .filter(|(kind, bytes)| kind.pool().is_none() && bytes.0 > 0)
-        .map(|(kind, bytes)| format!(", {kind} {bytes}"))
-        .collect();
-    other.concat()
+    let other = other.filter(|(kind, bytes)| kind.pool().is_none() && bytes.0 > 0);
+    other.map(|(kind, bytes)| format!(", {kind} {bytes}")).collect()
 }
 
 fn hugetlb(pages: &HugetlbPages) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use host::processes::Coverage;
 use model::{Backing, Bytes, PageKind};
 
-use draw::{Field, columns, number, or, or_empty};
+use draw::{Field, columns, joined, number, or, or_empty};
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
 pub(crate) fn share(backing: Option<&Backing>) -> String {
@@ -25,16 +25,10 @@ pub(crate) fn by_sort(coverage: &Coverage) -> Option<String> {
         ("shared", &coverage.shared),
         ("files", &coverage.file),
     ];
-    let sorts: Vec<String> = sorts
-        .into_iter()
-        .filter(|(_, backing)| backing.total().0 > 0)
-        .map(|(name, backing)| format!("{name} {} ({})", backing.total(), percent(backing)))
-        .collect();
-    let all = coverage.all();
-    (all.total().0 > 0).then(|| {
-        let sorts = sorts.join(" + ");
-        format!("{}, {} on huge pages: {sorts}", all.total(), percent(&all))
-    })
+    let sorts = sorts.into_iter().filter(|(_, backing)| backing.total().0 > 0);
+    let sorts = sorts.map(|(name, backing)| format!("{name} {} ({})", backing.total(), percent(backing)));
+    let (all, sorts) = (coverage.all(), joined(sorts, " + "));
+    (all.total().0 > 0).then(|| format!("{}, {} on huge pages: {sorts}", all.total(), percent(&all)))
 }
 
 /// Nothing is blank: a table of zeros hides the few numbers that matter.

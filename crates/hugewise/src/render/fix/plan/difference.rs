@@ -3,6 +3,7 @@
 use model::plan::{Change, Edit, Mode, Target, Value};
 
 use super::risks::risks;
+use draw::{joined, or_empty};
 
 /// A change as one reads it before agreeing: every line that will be written.
 pub(crate) fn question(change: &Change) -> Vec<String> {
@@ -20,9 +21,8 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
         Some(Value::Absent) => "a new file",
         _ => "changed lines",
     };
-    let mode = mode.map(|Mode(mode)| format!(", mode {mode:04o}")).unwrap_or_default();
-    let owner = owner.map(|owner| format!(", owner {}:{}", owner.uid, owner.gid));
-    let owner = owner.unwrap_or_default();
+    let mode = or_empty(mode.map(|Mode(mode)| format!(", mode {mode:04o}")));
+    let owner = or_empty(owner.map(|owner| format!(", owner {}:{}", owner.uid, owner.gid)));
     let head = format!("  {target}: {what}{mode}{owner}");
     let lines = difference(before.known(), after).into_iter();
     let lines = lines.map(|line| format!("    {line}"));
@@ -44,8 +44,8 @@ fn grant(options: &Value) -> Option<String> {
     let group = find("gid")
         .filter(|_| mode & 0o020 != 0)
         .map(|gid| format!("group {gid}"));
-    let who: Vec<String> = user.into_iter().chain(group).collect();
-    (!who.is_empty()).then(|| format!("    lets {} make files there", who.join(" and ")))
+    let who = joined(user.into_iter().chain(group), " and ");
+    (!who.is_empty()).then(|| format!("    lets {who} make files there"))
 }
 
 /// Lines that go with `-`, lines that come with `+`, in their order; a line that moves goes and comes.

@@ -24,7 +24,9 @@ impl Show for Plan {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        vec![sheet(self)]
+        let mut sheet = Sheet::of(&self.title(), fields(), self.changes.iter());
+        self.notes.iter().for_each(|note| sheet.note(note));
+        vec![sheet]
     }
 
     fn text(&self, look: Look) -> String {
@@ -42,12 +44,6 @@ impl Show for Plan {
     fn csv(&self) -> Lines<'_> {
         lines(fields(), self.changes.iter())
     }
-}
-
-fn sheet(plan: &Plan) -> Sheet {
-    let mut sheet = Sheet::of(&plan.title(), fields(), plan.changes.iter());
-    plan.notes.iter().for_each(|note| sheet.note(note));
-    sheet
 }
 
 fn fields<'a>() -> [Field<'a, &'a Change>; 7] {

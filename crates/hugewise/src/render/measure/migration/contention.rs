@@ -14,16 +14,13 @@ pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
 
 /// In reports: each case with its interval and its A/A.
 pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
-    if migration.contention.is_empty() {
-        return None;
-    }
     let fields = columns![|case| &Contention;
         "CPUs" => format!("{} and {}", case.cpus[0], case.cpus[1]), "to" => kind_name(case.kind),
         "work" => case.mix.name(), "beside" => case.beside.name(), "#share" => median(case.share),
         "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
     ];
     let title = "Throughput of a CPU beside another at work, as a share of that alone";
-    Some(Sheet::of(title, fields, migration.contention.iter()))
+    Sheet::of(title, fields, migration.contention.iter()).with_rows()
 }
 
 fn matrix(cases: &[Contention]) -> Sheet {

@@ -8,7 +8,7 @@ use translation::study::Range;
 
 use super::simulate::published;
 use crate::show::Show;
-use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, pairs, without_zeros};
+use draw::{Figure, Lines, Sheet, columns, counted, joined, lines, number, or, pairs, without_zeros};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
@@ -71,7 +71,7 @@ impl Show for HostMemory {
 
 fn published_csv(result: &HostMemory) -> Lines<'_> {
     let fields = columns![|row| &translation::study::Published;
-        what => row.what, unit => row.unit, published => published_values(&row.published),
+        what => row.what, unit => row.unit, published => joined(row.published.iter().copied().map(exact), " to "),
         simulated => row.simulated.middle, low => row.simulated.low, high => row.simulated.high,
         is_fitted => row.is_fitted, source => row.source,
     ];
@@ -80,7 +80,7 @@ fn published_csv(result: &HostMemory) -> Lines<'_> {
 
 fn all(result: &HostMemory, most: usize) -> Vec<Sheet> {
     let mut sheets = Vec::new();
-    sheets.extend((!result.published.is_empty()).then(|| published(&result.published, exact)));
+    sheets.extend(published(&result.published, exact).with_rows());
     sheets.extend(result.advice.iter().flat_map(|advice| what_if::sheets(advice, result)));
     if !result.outcomes.is_empty() {
         sheets.push(policies(result));
@@ -89,7 +89,7 @@ fn all(result: &HostMemory, most: usize) -> Vec<Sheet> {
     if let [only] = &result.outcomes[..] {
         sheets.push(machines(only, most));
     }
-    sheets.extend((!result.translation.is_empty()).then(|| translation(result)));
+    sheets.extend(translation(result).with_rows());
     sheets
 }
 
@@ -143,11 +143,9 @@ fn memory(result: &HostMemory) -> Sheet {
 /// `soft 12, hard 3`.
 fn levels(outcome: &Outcome) -> String {
     let parts = Level::ALL.iter().zip(outcome.totals.levels).skip(1);
-    let texts: Vec<String> = parts
-        .filter(|(_, part)| *part > 0.0)
-        .map(|(level, part)| format!("{} {}", level.name(), number(part * 100.0)))
-        .collect();
-    texts.join(", ")
+    let parts = parts.filter(|(_, part)| *part > 0.0);
+    let texts = parts.map(|(level, part)| format!("{} {}", level.name(), number(part * 100.0)));
+    joined(texts, ", ")
 }
 
 fn machines(outcome: &Outcome, most: usize) -> Sheet {
@@ -162,10 +160,6 @@ fn machines(outcome: &Outcome, most: usize) -> Sheet {
         sheet.note(format!("and {} more: --json has all", outcome.vms.len() - most));
     }
     sheet
-}
-
-fn published_values(values: &[f64]) -> String {
-    values.iter().copied().map(exact).collect::<Vec<_>>().join(" to ")
 }
 
 /// Two digits after the point, without trailing zeros.

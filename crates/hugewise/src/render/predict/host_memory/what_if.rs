@@ -6,18 +6,17 @@ use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
 use translation::study::Range;
 
 use super::{percent, spread};
-use draw::{Lines, Sheet, columns, counted, lines, number, or};
+use draw::{Lines, Sheet, columns, counted, joined, lines, number, or};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
     let short = |row: &WhatIf| format!("{} {} %", change(row), number(row.short * 100.0));
     let possible = advice.rows.iter().filter(|row| row.refused.is_none());
-    let parts: Vec<String> = possible.map(short).collect();
     format!(
         "{}, {} s, {draws} of what a capture does not show. Draws in which memory runs short: {}.",
         result.input,
         number(result.seconds),
-        parts.join(", ")
+        joined(possible.map(short), ", ")
     )
 }
 

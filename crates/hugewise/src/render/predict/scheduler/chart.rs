@@ -29,14 +29,14 @@ pub(super) fn residency(schedule: &Schedule) -> Option<Sheet> {
     for row in rows.iter().take(MOST_ROWS) {
         let name = schedule.vms.get(row.vm as usize).map_or("?", |vm| vm.name.as_str());
         let cells = row.shares.iter().map(|share| shaded(*share));
-        sheet.shaded_row([(format!("{name}/{}", row.vcpu), None)].into_iter().chain(cells));
+        sheet.shaded_row(&format!("{name}/{}", row.vcpu), cells);
     }
     let console = schedule.cpus.iter().map(|cpu| cpu.console);
     if console.clone().any(|share| share > 0.0) {
-        sheet.shaded_row([("console".to_owned(), None)].into_iter().chain(console.map(shaded)));
+        sheet.shaded_row("console", console.map(shaded));
     }
     let idle = schedule.cpus.iter().map(|cpu| (number(cpu.idle * 100.0), None));
-    sheet.shaded_row([("idle".to_owned(), None)].into_iter().chain(idle));
+    sheet.shaded_row("idle", idle);
     sheet.note(format!("machine/virtual CPU; {}", share_legend("time")));
     let all: u32 = schedule.vms.iter().map(|vm| vm.vcpus).sum();
     let shown = rows.len().min(MOST_ROWS);
@@ -91,7 +91,7 @@ pub(super) fn over_time(schedule: &Schedule) -> Option<Sheet> {
             let name = or_empty(most.map(|(vm, _)| or(vm.map(|vm| vm + 1), "c")));
             (name, most.map(|_| Heat::of_share(all as f64 / step as f64)))
         });
-        sheet.shaded_row([(cpu.to_string(), None)].into_iter().chain(cells));
+        sheet.shaded_row(&cpu.to_string(), cells);
     }
     sheet.note(format!(
         "a machine's number in the table above, or c for the console; columns in ms from second {} on; {}",

@@ -2,7 +2,7 @@
 
 use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
-use draw::{Sheet, columns, number, or, or_empty};
+use draw::{Sheet, columns, joined, number, or, or_empty};
 
 /// Shares below this, in per cent of a CPU, are the hypervisor's own.
 const SMALL: f64 = 0.5;
@@ -80,7 +80,7 @@ fn fit(fit: &Fit) -> String {
 fn fits(explained: &Explained) -> Sheet {
     let fields = columns![|row| &Fitted;
         "explanation" => name(row.explanation),
-        "fitted (to the throughput of)" => row.fits.iter().map(fit).collect::<Vec<_>>().join("; "),
+        "fitted (to the throughput of)" => joined(row.fits.iter().map(fit), "; "),
         "#mean error, %" => number(row.mean_error_pct), "#largest, %" => number(row.max_error_pct),
     ];
     let title = "Explanations of the published tables, and what was fitted for them";
@@ -92,7 +92,7 @@ fn fits(explained: &Explained) -> Sheet {
 
 fn runs(explained: &Explained) -> Sheet {
     let input = columns![|run| &Explains;
-        "table" => run.tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", "), "server" => run.server,
+        "table" => joined(&run.tables, ", "), "server" => run.server,
         "run" => run.run, "~ESX" => run.esx, "~SMT" => if run.hyperthreading { "on" } else { "off" }, "#node" => run.node,
         "#published" => number(run.published),
     ];
@@ -159,10 +159,9 @@ fn left_out(run: &Explains) -> Option<(f64, f64)> {
 fn places(run: &Explains) -> String {
     let pairs = run.published_shares.iter().zip(&run.simulated_shares).enumerate();
     let shown = pairs.filter(|(_, (published, simulated))| **published >= SMALL || **simulated >= SMALL);
-    let texts: Vec<String> = shown
-        .map(|(cpu, (published, simulated))| format!("{cpu}: {} / {}", number(*published), number(*simulated)))
-        .collect();
-    texts.join(", ")
+    let texts =
+        shown.map(|(cpu, (published, simulated))| format!("{cpu}: {} / {}", number(*published), number(*simulated)));
+    joined(texts, ", ")
 }
 
 fn separating(explained: &Explained) -> Sheet {

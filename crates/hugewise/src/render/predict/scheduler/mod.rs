@@ -53,7 +53,7 @@ fn all(schedule: &Schedule, most: usize) -> Vec<Sheet> {
     let explained = schedule.explained.iter().flat_map(explained::sheets);
     let mut sheets: Vec<Sheet> = explained.collect();
     sheets.push(machines(schedule, most));
-    sheets.extend((!schedule.reservations.is_empty()).then(|| reservations(&schedule.reservations)));
+    sheets.extend(reservations(&schedule.reservations).with_rows());
     sheets.extend(chart::residency(schedule));
     sheets.extend(chart::over_time(schedule));
     sheets

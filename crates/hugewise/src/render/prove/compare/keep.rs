@@ -5,7 +5,7 @@ use model::{Bytes, PageKind};
 
 use super::sizes;
 use crate::render::export::quoted;
-use draw::Sheet;
+use draw::{Sheet, columns, joined};
 
 /// A twentieth more pages than were in use: memory is not the same in each run.
 const SPARE: u64 = 20;
@@ -24,15 +24,9 @@ fn has_won(compare: &Compare, arm: &Arm) -> bool {
 
 fn sheet(compare: &Compare, arm: &Arm) -> Option<Sheet> {
     let start = compare.starts.iter().find(|start| start.arm == arm.name)?;
-    let lines = lines(compare, arm, start);
-    if lines.is_empty() {
-        return None;
-    }
-    let mut sheet = Sheet::new(&format!("To keep {}", arm.name), ["where", "line"]);
-    lines
-        .iter()
-        .for_each(|(place, line)| sheet.row([*place, line.as_str()]));
-    Some(sheet)
+    let fields = columns![|(place, line)| (&str, String); "where" => place, "line" => line];
+    let lines = lines(compare, arm, start).into_iter();
+    Sheet::of(&format!("To keep {}", arm.name), fields, lines).with_rows()
 }
 
 fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, String)> {
@@ -46,15 +40,12 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
             .iter()
             .map(|(name, value)| format!("{name}={}", quoted(value)));
         let program = compare.program.iter().map(|word| quoted(word));
-        lines.push(("shell", variables.chain(program).collect::<Vec<_>>().join(" ")));
+        lines.push(("shell", joined(variables.chain(program), " ")));
         let units = start
             .env
             .iter()
             .map(|(name, value)| format!("Environment=\"{name}={value}\""));
-        lines.push((
-            "unit, by systemctl edit",
-            format!("[Service] {}", units.collect::<Vec<_>>().join(" ")),
-        ));
+        lines.push(("unit, by systemctl edit", format!("[Service] {}", joined(units, " "))));
     }
     match (arm.kind, start.technique.as_deref()) {
         (Some(PageKind::Thp), Some("collapse")) => {

@@ -3,7 +3,7 @@
 use model::compare::{Difference, Even, Metric, Parts};
 
 use super::amounts::value;
-use draw::{or, or_empty};
+use draw::{joined, or, or_empty};
 
 /// `thp: the program's own work took 0.26 s less (95 % CI 0.24 s to 0.28 s), the kernel's part 0.51 s more (..), ..`
 pub(super) fn sentence(parts: &Parts) -> String {
@@ -12,8 +12,7 @@ pub(super) fn sentence(parts: &Parts) -> String {
         ("the kernel's part (system time)", parts.system),
         ("the whole run (wall time)", parts.wall),
     ];
-    let all: Vec<String> = named.iter().map(|(name, part)| difference(name, *part)).collect();
-    let all = all.join(", ");
+    let all = joined(named.map(|(name, part)| difference(name, part)), ", ");
     let pays = or_empty(parts.even.map(|even| pays(parts, even)));
     format!("{} against {}: {all}.{pays}", parts.arm, parts.against)
 }

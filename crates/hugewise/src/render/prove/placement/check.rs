@@ -4,7 +4,7 @@ use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, number, or, or_empty, pairs};
+use draw::{Lines, Sheet, columns, counted, joined, lines, number, or, or_empty, pairs};
 
 impl Show for Check {
     fn title(&self) -> String {
@@ -56,8 +56,7 @@ fn sheet(mistake: &Mispinned) -> Sheet {
 
 fn sentence(mistake: &Mispinned) -> String {
     let (cpus, better) = (list(&mistake.cpus), list(&mistake.better));
-    let threads: Vec<String> = mistake.threads.iter().map(u32::to_string).collect();
-    let (threads, nodes) = (threads.join(", "), list(&mistake.nodes));
+    let (threads, nodes) = (joined(&mistake.threads, ", "), list(&mistake.nodes));
     match mistake.mistake {
         Mistake::SharedCore => format!(
             "Busy threads {threads} share one core (CPUs {cpus}), while the core of CPU {better} is idle. With both siblings busy, each gets \

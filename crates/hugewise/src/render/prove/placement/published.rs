@@ -3,7 +3,7 @@
 use model::placement::{Published, PublishedRun};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, lines, number, or_empty};
+use draw::{Lines, Sheet, columns, joined, lines, number, or_empty};
 
 impl Show for Published {
     fn title(&self) -> String {
@@ -51,9 +51,7 @@ fn tables(published: &Published) -> Sheet {
     let mut row = |name: String, of: &dyn Fn(&PublishedRun) -> String| {
         sheet.row([name].into_iter().chain(published.runs.iter().map(of)));
     };
-    row("in table".to_owned(), &|run| {
-        run.tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-    });
+    row("in table".to_owned(), &|run| joined(&run.tables, ", "));
     row("operations a second".to_owned(), &|run| number(run.throughput));
     let cpus = published.runs.iter().map(|run| run.shares.len()).max().unwrap_or(0);
     for cpu in 0..cpus {

@@ -128,7 +128,7 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
             let share = (seconds / length).min(1.0);
             (number(share * 100.0), Some(Heat::of_share(share)))
         });
-        sheet.shaded_row([(cpu.cpu.to_string(), None)].into_iter().chain(cells));
+        sheet.shaded_row(&cpu.cpu.to_string(), cells);
     }
     let moves = slices
         .migrations

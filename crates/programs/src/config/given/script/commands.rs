@@ -18,6 +18,16 @@ pub(super) struct Command {
     pub(super) text: Vec<(usize, String)>,
     /// The sign in front of it: `;`, `|`, `||`.
     pub(super) before: &'static str,
+    /// The one behind it.
+    pub(super) after: &'static str,
+    /// Has a shell of its own it, or a block around it, as in a pipe or in the background?
+    pub(super) is_apart: bool,
+}
+
+impl Command {
+    pub(super) fn is_negated(&self) -> bool {
+        self.words.first().and_then(|word| plain(word)) == Some("!")
+    }
 }
 
 /// What the word behind a sign is.
@@ -57,6 +67,7 @@ pub(super) fn commands(tokens: Vec<Token>) -> Vec<Command> {
             What::Sign("\n") if own.words.is_empty() => {}
             What::Sign(before) => {
                 behind = None;
+                own.after = before;
                 let next = Command {
                     before,
                     ..Command::default()
@@ -66,7 +77,26 @@ pub(super) fn commands(tokens: Vec<Token>) -> Vec<Command> {
         }
     }
     all.push(own);
+    set_apart(&mut all);
     all
+}
+
+fn set_apart(all: &mut [Command]) {
+    let mut open = Vec::new();
+    for at in 0..all.len() {
+        let mut from = at;
+        for word in all[at].words.iter().map_while(|word| plain(word)) {
+            match word {
+                "{" | "if" | "while" | "until" | "for" | "select" | "case" => open.push(at),
+                "}" | "fi" | "done" | "esac" => from = open.pop().unwrap_or(at),
+                "then" | "do" | "else" | "elif" | "!" | "time" => {}
+                _ => break,
+            }
+        }
+        if all[from].before == "|" || matches!(all[at].after, "|" | "&") {
+            all[from..=at].iter_mut().for_each(|command| command.is_apart = true);
+        }
+    }
 }
 
 /// A word without variables.

@@ -7,12 +7,19 @@ use crate::config::given::shell_tokens::Part;
 /// What encloses a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// It runs, or is for a file of the kernel that is not there.
     Sure,
+    /// It runs, or is for a file of the kernel that is not there.
+    File,
     Branch,
     Loop,
     /// Whether it is called is not known.
     Function,
+}
+
+impl Block {
+    fn is_sure(self) -> bool {
+        matches!(self, Self::Sure | Self::File)
+    }
 }
 
 #[derive(Default)]
@@ -30,6 +37,10 @@ pub(super) struct Flow {
     bodies: usize,
     /// The script may have ended after some of its writes.
     may_be_over: bool,
+    /// It has ended for sure, by this command.
+    pub(super) end: Option<&'static str>,
+    /// How many blocks are around each subshell.
+    subshells: Vec<usize>,
     /// The directory was changed where that is not sure.
     has_moved: bool,
 }
@@ -50,12 +61,12 @@ impl Flow {
 
     /// Is what is assigned here the value in all that follows? Where the script has ended, nothing follows.
     pub(super) fn is_known(&self) -> bool {
-        !self.may_be_passed && self.blocks.iter().all(|block| *block == Block::Sure)
+        !self.may_be_passed && self.blocks.iter().all(|block| block.is_sure())
     }
 
     /// The number of the function whose commands from here on all run where it is called; `None` in a branch or a loop of it.
     pub(super) fn body(&self) -> Option<usize> {
-        let is_plain = |block: &Block| matches!(block, Block::Sure | Block::Function);
+        let is_plain = |block: &Block| block.is_sure() || *block == Block::Function;
         let is_in_one = self.blocks.contains(&Block::Function);
         (is_in_one && !self.may_be_passed && self.blocks.iter().all(is_plain)).then_some(self.bodies)
     }
@@ -65,10 +76,28 @@ impl Flow {
     }
 
     /// `exit` or `return`. With a status of failure it is for a run that fails; before any write it is for one that sets nothing.
-    pub(super) fn end(&mut self, arguments: &[Word], has_written: bool) {
+    pub(super) fn exit(&mut self, command: &Command, by: &'static str, arguments: &[Word], has_written: bool) {
         let is_failure = arguments.first().is_some_and(|status| status.text != "0");
-        if !self.blocks.contains(&Block::Function) {
-            self.may_be_over |= self.is_known() || (has_written && !is_failure);
+        self.ends(command, by, has_written && !is_failure);
+    }
+
+    /// A command behind which nothing of the script runs, unless a shell of its own has it: `(exit)`, `exec a | b`, `exec a &`.
+    pub(super) fn ends(&mut self, command: &Command, by: &'static str, may_be: bool) {
+        if command.is_apart || !self.subshells.is_empty() || self.blocks.contains(&Block::Function) {
+            return;
+        }
+        match self.is_known() && command.before != "&&" && !self.blocks.contains(&Block::File) {
+            true => self.end = Some(by),
+            false => self.may_be_over |= may_be,
+        }
+    }
+
+    /// Where a subshell begins and ends; a pattern of `case` ends none.
+    fn parenthesis(&mut self, sign: &str) {
+        match sign {
+            "(" => self.subshells.push(self.blocks.len()),
+            ")" if self.subshells.last() == Some(&self.blocks.len()) => drop(self.subshells.pop()),
+            _ => {}
         }
     }
 
@@ -81,18 +110,18 @@ impl Flow {
 
     /// Was the directory changed in a block that has ended?
     pub(super) fn has_left(&mut self) -> bool {
-        let is_open = self.blocks.iter().any(|block| *block != Block::Sure);
+        let is_open = self.blocks.iter().any(|block| !block.is_sure());
         !is_open && std::mem::take(&mut self.has_moved)
     }
 
     fn close(&mut self) {
-        if self.blocks.pop().is_some_and(|block| block != Block::Sure) {
+        if self.blocks.pop().is_some_and(|block| !block.is_sure()) {
             self.succeeds = false;
         }
     }
 
     fn unsure(&mut self) {
-        if let Some(last) = self.blocks.last_mut().filter(|block| **block == Block::Sure) {
+        if let Some(last) = self.blocks.last_mut().filter(|block| block.is_sure()) {
             *last = Block::Branch;
         }
     }
@@ -128,6 +157,7 @@ impl Flow {
                 Block::Function
             }
             false if self.may_be_passed => Block::Branch,
+            false if before == "&&" => Block::File,
             false => Block::Sure,
         }
     }
@@ -138,6 +168,7 @@ impl Flow {
         command: &'c Command,
         variables: &mut Variables,
     ) -> Option<&'c [Vec<Part>]> {
+        self.parenthesis(command.before);
         self.may_be_passed = self.passes(command);
         let mut parts = &command.words[..];
         let begins = parts.first().and_then(|word| plain(word));
@@ -150,7 +181,7 @@ impl Flow {
             match keyword {
                 "if" => {
                     let is_sure = !self.may_be_passed && asks_for_file(rest, variables);
-                    self.blocks.push(if is_sure { Block::Sure } else { Block::Branch });
+                    self.blocks.push(if is_sure { Block::File } else { Block::Branch });
                     self.is_condition = true;
                 }
                 "elif" | "else" => self.unsure(),

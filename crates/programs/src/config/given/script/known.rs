@@ -1,7 +1,7 @@
 //! Programs that a script starts: which of them are known, behind which launchers, and what of their options only a run shows.
 
 use super::words::Word;
-use crate::config::given::compose::is_runtime;
+use crate::config::given::compose::{is_runtime, started};
 use crate::config::given::guest::is_hypervisor;
 use crate::config::given::kind::is_java;
 use crate::config::given::shell::file_name;
@@ -64,7 +64,7 @@ pub(super) fn launched(words: &[Word]) -> usize {
 /// Is it a program whose pages are judged?
 pub(super) fn is_known(program: &str, words: &[String]) -> bool {
     let is_server = matches!(Kind::of(program, &[]), Some(Kind::Postgres | Kind::Mysql));
-    let runs = is_runtime(program) && words.iter().any(|word| word == "run");
+    let runs = is_runtime(program) && started(words).is_some();
     let has_options = page_options::is_known(program) || dpdk::asked(words).is_some();
     is_hypervisor(program) || is_java(program) || is_server || runs || has_options
 }

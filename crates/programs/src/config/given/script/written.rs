@@ -49,7 +49,7 @@ impl Unresolved {
 }
 
 /// What commands of a file write to files of the kernel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) struct Written {
     /// The last value for each, where it is known.
     pub(in crate::config) settings: Vec<Setting>,
@@ -75,12 +75,9 @@ impl Written {
     }
 }
 
-/// Of a text that follows so many lines of the file. A capture may lack lines that close quotes: then each line counts alone.
-pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Written {
-    let mut reader = Reader {
-        path,
-        ..Reader::default()
-    };
+/// Of a text that follows so many lines of the file, with variables that it has. A capture may lack lines that close quotes: then each line counts alone.
+pub(in crate::config) fn written(path: &str, environment: &[Setting], text: &str, before: usize) -> Written {
+    let mut reader = Reader::with(path, environment);
     match tokens(text) {
         Some(_) => reader.run(text, before),
         None => {
@@ -118,7 +115,7 @@ mod tests {
     /// Values with their places, or the reason that they are not known.
     fn read(text: &str, matters: fn(&Unresolved) -> bool) -> String {
         let text = text.replace("POOL", POOL).replace("POLICY", POLICY);
-        match written("a", &text, 0).known(matters) {
+        match written("a", &[], &text, 0).known(matters) {
             Ok(settings) => {
                 let all = settings.iter().map(|set| format!("{} {}", set.place, set.value));
                 all.collect::<Vec<_>>().join(", ")
@@ -152,6 +149,46 @@ mod tests {
         assert_eq!(read(policy, Unresolved::may_be_policy), "? a:2");
         let defrag = format!("echo never > POLICY\necho $1 > {}", POLICY.replace("enabled", "defrag"));
         assert_eq!(read(&defrag, Unresolved::may_be_policy), "a:1 never");
+    }
+
+    #[test]
+    fn nothing_runs_behind_the_end_of_a_script() {
+        for end in [
+            "exit 0",
+            "exit",
+            "exec /usr/bin/a -x",
+            "{ exit 1; }",
+            "X=1 exec $DIR/a b",
+        ] {
+            let text = format!("echo 8 > POOL\n{end}\necho 9 > POOL\n");
+            assert_eq!(read(&text, Unresolved::may_be_pool), "a:1 8", "{end}");
+            assert_eq!(
+                read(&format!("{end}\necho 9 > POOL\n"), Unresolved::may_be_pool),
+                "",
+                "{end}"
+            );
+        }
+        for goes_on in [
+            "(exit 0)",
+            "(true; exit)",
+            "(case $1 in a) true;; esac; exit)",
+            "f() { exit 0; }",
+            "exec a | b",
+            "true | exit",
+            "exec a &",
+            "exec 3>/tmp/a",
+            "exec > /tmp/a 2>&1",
+            "exec {fd}>/tmp/a",
+            "sh -c 'exit 0'",
+            "[ -d /opt ] || exit 1",
+            "case $1 in a) exit 1;; esac",
+            "x=$(exit 1)",
+        ] {
+            let text = format!("{goes_on}\necho 9 > POOL\n");
+            assert_eq!(read(&text, Unresolved::may_be_pool), "a:2 9", "{goes_on}");
+        }
+        let of_file = "if [ -d /sys/kernel/mm/redhat ]; then exit 0; fi\necho 9 > POOL\n";
+        assert_eq!(read(of_file, Unresolved::may_be_pool), "a:2 9");
     }
 
     #[test]

@@ -30,7 +30,7 @@ static WATCHED: OnceLock<bool> = OnceLock::new();
 ///
 /// # Errors
 /// If signals cannot be watched.
-pub(super) fn on_signals() -> anyhow::Result<()> {
+pub(crate) fn on_signals() -> anyhow::Result<()> {
     watch()?;
     MANNER.store(IN_ORDER, Ordering::SeqCst);
     Ok(())
@@ -38,7 +38,7 @@ pub(super) fn on_signals() -> anyhow::Result<()> {
 
 /// Runs what changes nothing and may block, such as reading the files of other processes, after [`on_signals`]. A signal ends the
 /// program within [`GRACE`], whatever this waits for.
-pub(super) fn while_reading<T>(read: impl FnOnce() -> T) -> T {
+pub(crate) fn while_reading<T>(read: impl FnOnce() -> T) -> T {
     MANNER.store(AFTER_GRACE, Ordering::SeqCst);
     let read = read();
     MANNER.store(IN_ORDER, Ordering::SeqCst);
@@ -50,19 +50,19 @@ pub(super) fn while_reading<T>(read: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// If the signal cannot be taken.
-pub(super) fn survive_file_limit() -> anyhow::Result<()> {
+pub(crate) fn survive_file_limit() -> anyhow::Result<()> {
     let unread = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGXFSZ, unread).context("cannot watch for SIGXFSZ")?;
     Ok(())
 }
 
-/// What a command that the user stopped fails with. [`super::run`] ends with it, as it is no failure.
+/// What a command that the user stopped fails with. [`crate::commands::run`] ends with it, as it is no failure.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
-pub(super) struct Interrupted;
+pub(crate) struct Interrupted;
 
 /// Did it fail because the user stopped it?
-pub(super) fn is_interrupted(error: &anyhow::Error) -> bool {
+pub(crate) fn is_interrupted(error: &anyhow::Error) -> bool {
     let is_measure = matches!(error.downcast_ref(), Some(measure::Error::Interrupted));
     let is_compare = matches!(error.downcast_ref(), Some(compare::Error::Interrupted));
     is_measure || is_compare || error.is::<Interrupted>()
@@ -74,7 +74,7 @@ pub(crate) fn is_asked() -> bool {
 }
 
 /// How often signals have asked for that.
-pub(super) fn times_asked() -> u32 {
+pub(crate) fn times_asked() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 

@@ -14,9 +14,9 @@ use crate::parse;
 pub struct Leaves(BTreeMap<(u32, u32), Registers>);
 
 /// The lowest number of each range; that leaf's EAX names the range's highest.
-pub(super) const BASIC: u32 = 0;
-pub(super) const HYPERVISOR: u32 = 0x4000_0000;
-pub(super) const EXTENDED: u32 = 0x8000_0000;
+const BASIC: u32 = 0;
+const HYPERVISOR: u32 = 0x4000_0000;
+pub(crate) const EXTENDED: u32 = 0x8000_0000;
 
 /// What is recorded: leaves, and the number of their subleaves. Leaf 3 is left out, for it can hold a serial number.
 const RECORDED: [(RangeInclusive<u32>, u32); 13] = [
@@ -136,7 +136,7 @@ fn parse_line(line: &str) -> Option<((u32, u32), Registers)> {
     Some(((hex(leaf)?, hex(subleaf)?), Registers { eax, ebx, ecx, edx }))
 }
 
-pub(super) fn bytes(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 

@@ -6,13 +6,28 @@ use std::time::Duration;
 use host::Input;
 use process::rights::{ShutIn, User};
 
-use super::live::{Arm, command, ended};
+use super::arm::Arm;
+use super::shell::{command, ended};
+use crate::metric::From;
 
 /// A command that does not answer for this long will not.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+impl From {
+    /// Its text now, read with no more than these rights, waited for within a limit and until the user has had enough.
+    ///
+    /// # Errors
+    /// Why there is none, with the place.
+    pub fn text(&self, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
+        match self {
+            Self::File(path) => of_file(path, shut_in.and_then(|shut_in| shut_in.user)),
+            Self::Command(line) => of_command(line, shut_in, TIMEOUT, stop),
+        }
+    }
+}
 
 /// A file's text; where it is in a folder of another user, that user's own. A pipe or a device is no file of results: reading it may have no end.
-pub(crate) fn of_file(path: &str, user: Option<User>) -> Result<String, String> {
+fn of_file(path: &str, user: Option<User>) -> Result<String, String> {
     if let Some(user) = user {
         let text = Input::Metrics.text_of_user(path.as_ref(), user.uid);
         return text.map_err(|error| format!("{path}: {error}"));
@@ -27,12 +42,7 @@ pub(crate) fn of_file(path: &str, user: Option<User>) -> Result<String, String> 
 }
 
 /// What a command of the shell prints within the time; then its process group is ended.
-pub(crate) fn of_command(
-    line: &str,
-    shut_in: Option<&ShutIn>,
-    time: Duration,
-    stop: &dyn Fn() -> bool,
-) -> Result<String, String> {
+fn of_command(line: &str, shut_in: Option<&ShutIn>, time: Duration, stop: &dyn Fn() -> bool) -> Result<String, String> {
     let arm = Arm {
         shut_in: shut_in.cloned().map(Arc::new),
         ..Arm::default()
@@ -108,8 +118,7 @@ mod tests {
             &|| false,
         )
         .expect("an output");
-        let find =
-            |name: &str| super::super::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);
+        let find = |name: &str| crate::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);
         assert_eq!(find("last"), Ok(2.0));
         let why = find("first").expect_err("not kept");
         assert!(why.ends_with("(of an output only the last 1M is searched)"), "{why}");
