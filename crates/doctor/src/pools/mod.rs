@@ -8,6 +8,7 @@ mod fork;
 mod held;
 mod malloc;
 mod meant;
+mod meminfo;
 mod memory;
 mod missing;
 mod path;
@@ -40,10 +41,10 @@ pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("A01", asked::pool_short),
-        Checks::of_machine("A02", used::pool_idle),
+        Checks::of_machine("A02", meminfo::pool_idle),
         Checks::of_machine(STARVES, memory::pool_starves),
         Checks::of_both("A04", used::consumer_bigger, &[FileKind::Oracle], files::instances),
-        Checks::of_both("A05", size::wrong_default, files::BOTH, files::wrong_default),
+        Checks::of_both("A05", meminfo::wrong_default, files::BOTH, files::wrong_default),
         Checks::of_machine("A06", size::all_reserved),
         Checks::of_machine("A07", size::surplus),
         Checks::of_both(

@@ -18,9 +18,6 @@ use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
-    if evidence.snapshot.pools.is_absent() {
-        return other_sizes(evidence);
-    }
     let pools = pools(evidence)?;
     let default = default_size(evidence)?;
     let Some(own) = pools.iter().find(|pool| pool.size == default) else {
@@ -65,25 +62,6 @@ pub(super) fn named(page: Bytes) -> String {
         in_postgres(page),
         page.exact()
     )
-}
-
-/// meminfo alone counts the default pool page by page, and all pools together in `Hugetlb`.
-fn other_sizes(evidence: &Evidence) -> Answer {
-    let memory = &evidence.snapshot.memory;
-    let default = default_size(evidence)?;
-    let all = memory.get("Hugetlb").into_result()?;
-    let own = memory.pages("HugePages_Total").into_result()?;
-    let elsewhere = all.0.saturating_sub(own.saturating_mul(default.0));
-    if own > 0 || elsewhere == 0 {
-        return Ok(Vec::new());
-    }
-    let case = unnamed(default, Bytes(elsewhere), "another size")
-    .seen("/proc/meminfo", "Hugepagesize", default)
-    .seen("/proc/meminfo", "HugePages_Total", own)
-    .seen("/proc/meminfo", "Hugetlb", all)
-    .fix("look at the pools of all sizes: grep . /sys/kernel/mm/hugepages/*/*_hugepages")
-    .fix("name that size in the program (PostgreSQL huge_page_size, Java -XX:LargePageSizeInBytes), or make it the default: default_hugepagesz=");
-    Ok(vec![case])
 }
 
 /// Does one program alone map pages of this pool, and no file asks for more? Then no program looks for a free one.

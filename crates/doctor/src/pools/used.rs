@@ -26,7 +26,7 @@ use crate::rule::{Answer, Case, Reason};
 use crate::thp::{asks_in_vain, is_missed, no_such_size};
 
 /// A smaller pool is most likely a test.
-const WORTH: Bytes = Bytes::mib(64);
+pub(super) const WORTH: Bytes = Bytes::mib(64);
 
 fn is_idle(pool: &Pool) -> Result<bool, Reason> {
     let (nr, free, reserved) = (*known(&pool.nr)?, *known(&pool.free)?, *known(&pool.reserved)?);
@@ -34,9 +34,6 @@ fn is_idle(pool: &Pool) -> Result<bool, Reason> {
 }
 
 pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
-    if evidence.snapshot.pools.is_absent() {
-        return idle_by_meminfo(evidence);
-    }
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
@@ -80,31 +77,6 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
             None => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
         }))
     })
-}
-
-/// meminfo alone shows the pool of the default size, and not whose it is.
-fn idle_by_meminfo(evidence: &Evidence) -> Answer {
-    let pages = |name: &str| evidence.snapshot.memory.pages(name).into_result();
-    let (nr, free) = (pages("HugePages_Total")?, pages("HugePages_Free")?);
-    // Kernels before 2.6.24 have no surplus pages, and no such line.
-    let (reserved, surplus) = (pages("HugePages_Rsvd")?, pages("HugePages_Surp").unwrap_or(0));
-    let size = default_size(evidence)?;
-    if nr <= surplus || free < nr || reserved > 0 {
-        return Ok(Vec::new());
-    }
-    let memory = Bytes(nr.saturating_mul(size.0));
-    let case = Case::likely(format!(
-        "{memory} in the pool of {} pages is idle: no program uses it, and it cannot serve as other memory",
-        size.exact()
-    ));
-    let case = case
-        .info_if(memory < WORTH)
-        .seen("/proc/meminfo", "HugePages_Total", nr)
-        .seen("/proc/meminfo", "HugePages_Free", free)
-        .seen("/proc/meminfo", "HugePages_Rsvd", reserved)
-        .fix("start the program that the pool is meant for, and look again")
-        .fix("if no program is to use it, ask for fewer pages where they are asked for: sysctl.d, or the boot command line");
-    Ok(vec![case])
 }
 
 /// Does a program run beside it that could use such a pool by its size, and takes none?
