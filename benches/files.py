@@ -16,12 +16,11 @@ import argparse, ctypes, json, mmap, os, platform, signal, struct, subprocess, s
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 sys.path.insert(0, HERE)
-from shared import hugewise_path, tell
+from shared import THP, hugewise_path, tell
 
 HUGE = 2 << 20
 SIZE = 16 << 20
 PLACE = 0x2000_0000_0000
-POLICY = "/sys/kernel/mm/transparent_hugepage/enabled"
 DISKS = ["ext4", "xfs", "btrfs"]
 TMPFS = ["never", "always", "within_size", "advise"]
 ADVICE = {"-": None, "huge": 14, "nohuge": 15}
@@ -209,7 +208,7 @@ def run_case(program, name, directory, policy, case):
 
 
 def current():
-    return open(POLICY).read().split("[")[1].split("]")[0]
+    return open(THP).read().split("[")[1].split("]")[0]
 
 
 def with_policies(program, found, policies):
@@ -219,11 +218,11 @@ def with_policies(program, found, policies):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     try:
         for policy in policies:
-            open(POLICY, "w").write(policy)
+            open(THP, "w").write(policy)
             for name in [name for name in ("ext4", "xfs") if name in found]:
                 rows += [run_case(program, name, found[name], policy, case) for case in few]
     finally:
-        open(POLICY, "w").write(before)
+        open(THP, "w").write(before)
     return rows
 
 

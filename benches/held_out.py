@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `predict` says huge pages save, beside what `compare --metric user` measures, on 24 programs that the model was not made with.
 
-    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--calibrate 90s] [--pin 0] [--keep DIR] [--make compared,predicted] [--out FILE]
+    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--calibrate 90s] [--pin 0] [--thp-mode always] [--keep DIR] [--make compared,predicted] [--out FILE]
 
 The split was fixed before any of them was run: by the SHA-256 of their names, the first 8 may be looked at while a model is changed (`develop`), the
 other 16 judge it. Each is predicted by the CPU table, then compared. Where several processes run, the children
@@ -14,7 +14,7 @@ half of it alone, which have not seen them.
 import argparse, contextlib, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
 from predict import HERE, NEAR, Program, compare, measured_tlb, result, row_of, run
-from shared import bring_in_order, hugewise_path, reports_held_back, tell
+from shared import THP, bring_in_order, hugewise_path, put_back, reports_held_back, tell
 
 KERNELS = "updates list tree probe sparse dense quick heap sieve transpose stencil ranks".split()
 TEXT = "{dir}/text"
@@ -152,6 +152,7 @@ def main():
     parser.add_argument("--keep", help="a directory of results that are not made again")
     parser.add_argument("--make", default="compared,predicted")
     parser.add_argument("--hold-reports", action="store_true", help="as root: free pages are reported to the host later, where the kernel has switches for it")
+    parser.add_argument("--thp-mode", help="as root: the THP mode of the machine, for a while; with always, arms of most programs differ in pages alone")
     parser.add_argument("--pin", help="the CPU that all runs stay on: of a guest, CPUs can differ, and a pair of runs compares them, too")
     parser.add_argument("--out")
     asked = parser.parse_args()
@@ -164,7 +165,8 @@ def main():
         lines = ["| program | compared, 95 % CI | covered | calibrated | off | by half alone |", "|---|---:|---:|---:|---:|---:|"]
     print("\n".join(lines), flush=True)
     held = reports_held_back() if asked.hold_reports else contextlib.nullcontext()
-    with tempfile.TemporaryDirectory() as folder, held:
+    mode = put_back(THP, asked.thp_mode) if asked.thp_mode else contextlib.nullcontext()
+    with tempfile.TemporaryDirectory() as folder, held, mode:
         file = os.path.join(asked.keep or folder, "tlb.json")
         tlb = json.load(open(file)) if os.path.exists(file) else measured_tlb(hugewise, file)
         all_counts = []

@@ -26,10 +26,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-from shared import hugewise_path, put_back, reports_held_back
+from shared import THP, hugewise_path, put_back, reports_held_back
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 MEMTEST = ["128", "2"]
 
 

@@ -2,6 +2,7 @@
 import contextlib, mmap, os, re, shutil, signal, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
 def hugewise_path():

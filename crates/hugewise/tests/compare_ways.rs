@@ -100,13 +100,26 @@ fn compared(options: &[&str], program: &Path, arguments: &[&str]) -> (Value, Str
     panic!("{words:?}: no run of five was looked at");
 }
 
+fn thp_mode() -> String {
+    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default()
+}
+
 fn is_thp_given() -> bool {
-    let mode = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    let given = mode.is_ok_and(|mode| !mode.contains("[never]"));
+    let given = !thp_mode().is_empty() && !thp_mode().contains("[never]");
     if !given {
         skipped("this machine gives no THP");
     }
     given
+}
+
+/// Under `always` no technique is tried that the program as it is does without.
+fn are_techniques_tried() -> bool {
+    let given = is_thp_given();
+    let is_always = thp_mode().contains("[always]");
+    if is_always {
+        skipped("the THP mode is always, which gives huge pages without a technique");
+    }
+    given && !is_always
 }
 
 /// The share of the second arm's memory that its page kind backs, and how it came about.
@@ -140,6 +153,10 @@ fn malloc_is_reached_by_tunables_and_mmap_by_the_library_in_front() {
     let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
         return;
     };
+    if thp_mode().contains("[always]") {
+        let (arms, _) = compared(&["--arms", "base,thp"], &program, &["mmap", "96", "0.6"]);
+        return assert_covered(&arms, "as the machine's mode gives them");
+    }
     if !is_thp_given() {
         return;
     }
@@ -170,7 +187,7 @@ fn parts_are_cut_from_large_pages_and_what_the_library_cannot_see_is_collapsed_f
     let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
         return;
     };
-    if !is_thp_given() {
+    if !are_techniques_tried() {
         return;
     }
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "1"]);
@@ -192,7 +209,7 @@ fn static_programs_are_collapsed_from_outside_and_have_no_way_to_a_pool() {
         "{error}"
     );
     without_glibc(name, "a static program");
-    if !is_thp_given() {
+    if !are_techniques_tried() {
         return;
     }
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["malloc", "96", "1"]);
@@ -275,7 +292,7 @@ fn a_go_program_is_collapsed_from_outside() {
         return;
     };
     without_glibc(program.to_str().expect("a name"), "a Go program");
-    if !is_thp_given() {
+    if !are_techniques_tried() {
         return;
     }
     let (arms, said) = compared(&["--arms", "base,thp"], &program, &[]);
@@ -314,7 +331,7 @@ fn a_reference_on_huge_pages_is_reached_by_a_later_way_where_another_arm_needs_a
     let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
         return;
     };
-    if !is_thp_given() {
+    if !are_techniques_tried() {
         return;
     }
     let program = program.to_str().expect("a name");
@@ -364,7 +381,7 @@ fn an_allocator_in_front_of_the_program_is_seen_and_reached() {
     if !library.exists() {
         return common::missing("libjemalloc");
     }
-    if !is_thp_given() {
+    if !are_techniques_tried() {
         return;
     }
     let file = folder.path().join("arms.toml");

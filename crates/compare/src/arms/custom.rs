@@ -223,6 +223,9 @@ impl Custom {
         };
         if layout.is_some() {
             setup.preload = layout.cloned();
+            if setup.way == Some(Technique::Switch) {
+                setup.way = Some(Technique::Preload);
+            }
         }
         if let Some(percent) = self.share {
             setup.words = format!("{percent} % of the 2M ranges {}", Technique::Collapse.title());

@@ -26,7 +26,7 @@ use crate::policy::Policy;
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{BUILD, FILE_OF, RunLog, Way};
-use crate::technique::{Collapse, Setup, ThpSwitch};
+use crate::technique::{Collapse, Setup, Technique, ThpSwitch};
 
 pub(crate) struct Arms {
     /// The program that they run, unless one has its own.
@@ -55,11 +55,15 @@ impl Arms {
             let mut all = std::iter::once(std::mem::take(&mut arm.setup)).chain(others);
             let same = all.find(|setup| setup.way.is_some_and(|way| way.to_string() == *technique));
             let Some(same) = same else {
-                let why = format!(
-                    "the finished runs of the arm {} are by {technique}, and not otherwise (write --technique {technique}, or \
-                     leave it out; or begin anew with --log)",
-                    arm.name
-                );
+                let how = if *technique == Technique::Switch.to_string() {
+                    "by the THP mode (set `always` or write --technique switch, as before; or begin anew with --log)"
+                        .to_owned()
+                } else {
+                    format!(
+                        "by {technique}, and not otherwise (write --technique {technique}, or leave it out; or begin anew with --log)"
+                    )
+                };
+                let why = format!("the finished runs of the arm {} are {how}", arm.name);
                 return Err(Error::asked("--resume", why));
             };
             arm.setup = Setup {
@@ -111,9 +115,12 @@ impl Arm {
         }
         // Where every fault takes huge pages, only collapsing may: a kernel without that switch refuses.
         let largest = snapshot.pmd_page();
-        let policy = snapshot.thp.known().and_then(Thp::pmd_policy);
-        if policy.as_deref() == Some("always") && matches!(self.setup.collapse, Some(Collapse::Share(_))) {
+        let is_always = snapshot.thp.known().and_then(Thp::pmd_policy).as_deref() == Some("always");
+        if is_always && matches!(self.setup.collapse, Some(Collapse::Share(_))) {
             self.setup.thp = ThpSwitch::ExceptAdvised;
+        }
+        if !is_always && self.setup.way == Some(Technique::Switch) && !self.others.is_empty() {
+            self.setup = self.others.remove(0);
         }
         let is_largest = |kind: PageKind| kind.mthp().is_some_and(|size| largest.known() == Some(&size));
         self.kind = self

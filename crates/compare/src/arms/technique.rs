@@ -225,11 +225,12 @@ fn without_technique(policy: Policy) -> Option<Setup> {
     }
 }
 
-/// What may reach most of such a program's memory, in the order of preference: what the program does for itself, then an LD_PRELOAD
-/// library, then from outside. A program with glibc may map its memory by itself, as Python does: its file does not show that.
+/// What may reach most of such a program's memory, in the order of preference: what the THP mode gives it, which counts where
+/// that is `always` and changes pages alone, what the program does for itself, then an LD_PRELOAD library, then from outside. A
+/// program with glibc may map its memory by itself, as Python does: its file does not show that.
 fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
-    use Technique::{Collapse, Jvm, Preload, Tunables};
-    match memory {
+    use Technique::{Collapse, Jvm, Preload, Switch, Tunables};
+    let own = match memory {
         Memory::Glibc => vec![Tunables, Preload, Collapse],
         Memory::Jvm => vec![Jvm, Collapse],
         Memory::Database(_) if policy != Policy::Of(Thp) => vec![Technique::Program],
@@ -243,7 +244,9 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
         Memory::StaticGlibc if policy == Policy::Of(Thp) => vec![Collapse, Tunables],
         Memory::StaticGlibc => vec![Tunables],
         Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
-    }
+    };
+    let switch = (policy == Policy::Of(Thp)).then_some(Switch);
+    switch.into_iter().chain(own).collect()
 }
 
 /// Why a technique does nothing in a program, as far as its file shows: it is refused before any run.

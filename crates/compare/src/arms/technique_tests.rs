@@ -1,9 +1,14 @@
 //! Which ways to other pages each kind of program has.
 
+use std::time::Duration;
+
 use super::{Collapse, Own, Setup, Technique, ThpSwitch, in_vain, setups};
 use crate::Error;
 use crate::policy::Policy;
 use crate::program::{Allocator, Database, Glibc, Memory, Program};
+use crate::request::{Request, Task};
+use host::snapshot::thp::THP;
+use host::{Snapshot, Source, Tree};
 use model::Bytes;
 use model::PageKind::{Base, Hugetlb, Mthp, Thp};
 
@@ -17,12 +22,39 @@ fn program(memory: Memory) -> Program {
     }
 }
 
+/// Where the THP mode is not `always`.
 fn chosen(policy: Policy, memory: Memory) -> Result<Setup, Error> {
-    setups(policy, &program(memory), None, &|_| None).map(|mut setups| setups.remove(0))
+    let setups = setups(policy, &program(memory), None, &|_| None)?;
+    let mut own = setups.into_iter().filter(|setup| setup.way != Some(Technique::Switch));
+    Ok(own.next().expect("a way"))
 }
 
 fn ways(policy: Policy, memory: Memory) -> usize {
     setups(policy, &program(memory), None, &|_| None).expect("a way").len()
+}
+
+#[test]
+fn under_the_mode_always_the_program_as_it_is_comes_first() {
+    let first = |mode: &str, technique| {
+        let tree = Tree::new()
+            .line(&format!("{THP}/enabled"), mode)
+            .line(&format!("{THP}/hpage_pmd_size"), "2097152");
+        let task = Task {
+            command: vec!["/bin/true".into()],
+            ..Task::default()
+        };
+        let arms = vec!["base".to_owned(), "thp".to_owned()];
+        let request = Request {
+            technique,
+            ..Request::plain(task, arms, Duration::from_secs(1), 7)
+        };
+        let arms = crate::arms::resolve(&request, &Snapshot::take(&Source::from_tree("made", tree)));
+        arms.expect("arms").live[1].setup.way
+    };
+    let always = "[always] madvise never";
+    assert_eq!(first(always, None), Some(Technique::Switch));
+    assert_eq!(first(always, Some(Technique::Collapse)), Some(Technique::Collapse));
+    assert_ne!(first("always [madvise] never", None), Some(Technique::Switch));
 }
 
 #[test]
@@ -42,16 +74,16 @@ fn each_program_gets_the_technique_that_reaches_its_memory() {
 fn programs_whose_files_do_not_tell_have_further_ways_and_the_override_has_none() {
     assert_eq!(
         (ways(Policy::Of(Thp), Memory::Glibc), ways(POOL, Memory::Glibc)),
-        (3, 2)
+        (4, 2)
     );
-    assert_eq!((ways(Policy::Of(Thp), Memory::Jvm), ways(POOL, Memory::Jvm)), (2, 1));
+    assert_eq!((ways(Policy::Of(Thp), Memory::Jvm), ways(POOL, Memory::Jvm)), (3, 1));
     assert_eq!(ways(POOL, Memory::Allocator(Allocator::Mimalloc)), 2);
     assert_eq!(
         (
             ways(Policy::Of(Thp), Memory::Static),
             ways(Policy::Of(Base), Memory::Glibc)
         ),
-        (1, 1)
+        (2, 1)
     );
     let asked = setups(POOL, &program(Memory::Glibc), Some(Technique::Preload), &|_| None).expect("a way");
     assert_eq!(asked.len(), 1);
@@ -125,7 +157,8 @@ fn a_static_program_with_glibc_has_its_tunables_and_no_library() {
             .collect::<Vec<_>>()
     };
     assert_eq!(names(POOL), [Technique::Tunables]);
-    assert_eq!(names(Policy::Of(Thp)), [Technique::Collapse, Technique::Tunables]);
+    let thp = [Technique::Switch, Technique::Collapse, Technique::Tunables];
+    assert_eq!(names(Policy::Of(Thp)), thp);
 }
 
 #[test]
@@ -144,7 +177,7 @@ fn variables_that_are_set_are_added_to() {
     let given = |name: &str| (name == "_JAVA_OPTIONS").then(|| "-Xss1m".into());
     let setups = setups(Policy::Of(Thp), &program(Memory::Jvm), None, &given).expect("a way");
     let options = "-Xss1m -XX:+UseLargePages -XX:+UseTransparentHugePages";
-    assert_eq!(setups[0].env, [("_JAVA_OPTIONS".into(), options.into())]);
+    assert_eq!(setups[1].env, [("_JAVA_OPTIONS".into(), options.into())]);
 }
 
 #[test]
@@ -182,9 +215,12 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
     let glibc = setups(Policy::Of(Base), &program(Memory::Glibc), None, &given)
         .expect("a way")
         .remove(0);
+    let no_pool = "glibc.malloc.hugetlb=2:glibc.malloc.hugetlb=0";
+    assert_eq!(value(&glibc, "GLIBC_TUNABLES").as_deref(), Some(no_pool));
+    let as_it_is = setups(Policy::Of(Thp), &program(Memory::Glibc), None, &given);
     assert_eq!(
-        value(&glibc, "GLIBC_TUNABLES").as_deref(),
-        Some("glibc.malloc.hugetlb=2:glibc.malloc.hugetlb=0")
+        value(&as_it_is.expect("ways")[0], "GLIBC_TUNABLES").as_deref(),
+        Some(no_pool)
     );
     assert!(of(Policy::System, Memory::Jvm).env.is_empty());
     // What is advised would get the largest size.
@@ -223,10 +259,10 @@ fn a_tunable_that_a_glibc_takes_by_chance_is_not_chosen_and_is_said_to_be_so_whe
     let by_chance = Some(Glibc(2, 36));
     assert_eq!(
         ways(of(by_chance, Policy::Of(Thp), None)),
-        [Technique::Preload, Technique::Collapse]
+        [Technique::Switch, Technique::Preload, Technique::Collapse]
     );
     assert_eq!(
-        ways(of(Some(Glibc(2, 39)), Policy::Of(Thp), None))[0],
+        ways(of(Some(Glibc(2, 39)), Policy::Of(Thp), None))[1],
         Technique::Tunables
     );
     assert_eq!(ways(of(by_chance, POOL, None))[0], Technique::Tunables);

@@ -49,7 +49,9 @@ pub(super) fn off(policy: Policy, memory: Memory, given: Given<'_>) -> Vec<Varia
         }
         // Where it names a hugetlbfs, memory is taken from that.
         (Policy::Of(Base | Thp), Memory::Allocator(Allocator::Tcmalloc)) => &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")],
-        (Policy::Of(Base), Memory::Glibc | Memory::StaticGlibc | Memory::Database(_)) if asks_for_pool(given) => {
+        (Policy::Of(Base | Thp | Mthp(_)), Memory::Glibc | Memory::StaticGlibc | Memory::Database(_))
+            if asks_for_pool(given) =>
+        {
             &[("GLIBC_TUNABLES", ":", "glibc.malloc.hugetlb=0")]
         }
         _ => &[],
@@ -80,8 +82,8 @@ fn jvm_pool(size: Bytes) -> String {
 }
 
 /// Huge pages for malloc; then its heap grows by whole pages, and large blocks are taken from it instead of being mapped
-/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
-/// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
+/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that every glibc takes. A block above it
+/// that is smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
 ///
 /// The size is written out: 2 would stand for the machine's default size, which is 1 GiB where the kernel's command line says so.
 fn tunables(policy: Policy) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
+use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Start, Verdict};
 use model::{Bytes, PageKind, Warning, counted};
 
 use crate::{elsewhere, warming};
@@ -29,6 +29,8 @@ const VARIES: f64 = 0.25;
 const SYSTEM_VARIES: f64 = 0.25;
 /// And no less than this, in seconds: the kernel counts it in ticks where runs are short.
 const LEAST_SYSTEM: f64 = 0.05;
+/// The share that other addresses alone can change: 1.7 % of a matrix product (benches/results/predict-held-out-xeon-guest.md).
+const ADDRESSES: f64 = 0.03;
 /// Preemptions per second of CPU time, beyond which others want the CPUs as much as the program does: an undisturbed
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
@@ -56,6 +58,12 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     if let Some((reference, others)) = compare.arms.split_first() {
         warnings.extend(others.iter().filter_map(|arm| memory_bloat(reference, arm)));
     }
+    warnings.extend(
+        compare
+            .starts
+            .iter()
+            .filter_map(|start| more_than_pages(compare, start)),
+    );
     warnings.extend(
         compare
             .verdicts
@@ -265,6 +273,32 @@ fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Warning> {
         arm.name, reference.name
     );
     Some(Warning::new("memory-bloat", text))
+}
+
+/// An arm whose technique changes more than pages, beside a reference by another one, where that can decide.
+fn more_than_pages(compare: &Compare, start: &Start) -> Option<Warning> {
+    let judged = |judged: &&Judged| {
+        judged.arm == start.arm && !matches!(judged.verdict, Verdict::NotInEffect | Verdict::Unknown)
+    };
+    let is_near = |judged: &Judged| {
+        let interval = judged.low.zip(judged.high);
+        interval.is_some_and(|(low, high)| low < 1.0 + ADDRESSES && high > 1.0 - ADDRESSES)
+    };
+    let mut verdicts = compare.verdicts.iter().filter(judged).peekable();
+    verdicts
+        .peek()
+        .filter(|_| compare.starts[0].technique != start.technique)?;
+    let (arm, against) = (&start.arm, reference(compare));
+    let text = match start.technique.as_deref()? {
+        "collapse" if compare.design.method == Method::Runs => format!(
+            "`{arm}` got its huge pages by collapsing, after the first touch: earlier ones may save more, and the copying counts as its system time"
+        ),
+        "tunables" | "preload" if verdicts.any(is_near) => format!(
+            "memory of `{arm}` may have other addresses than that of `{against}`: these alone can change the result by a few percent"
+        ),
+        _ => return None,
+    };
+    Some(Warning::new("more-than-pages", text))
 }
 
 /// Of a guest that reports free pages to its host, if time in the kernel counts: runs that get reported pages wait for the host's page

@@ -1,10 +1,12 @@
 //! Memory that an arm costs is said from a tenth on, and not before.
 
-use model::compare::{Arm, Metric, Run};
+use model::compare::{Arm, Method, Metric, Run, Start, Verdict};
 use model::{Backing, Bytes, PageKind};
 
-use super::{Bloat, bloat, memory_bloat, system_varies};
+use super::{Bloat, bloat, memory_bloat, more_than_pages, system_varies};
 use crate::proof::effect;
+use crate::simulated::{Simulated, spec};
+use crate::{Wanted, run};
 
 /// An arm whose runs take so many MiB.
 fn arm(name: &str, mib: &[u64]) -> Arm {
@@ -82,4 +84,43 @@ fn system_time_that_varies_is_reported_with_its_range() {
         "{}",
         warning.text
     );
+}
+
+#[test]
+fn a_technique_that_changes_more_than_pages_is_reported_where_that_can_decide() {
+    let kinds = [PageKind::Base, PageKind::Thp];
+    let wanted = Wanted {
+        name: Metric::Wall.name().to_owned(),
+        higher: false,
+    };
+    let mut executor = Simulated::new(&[1.0, 1.0], &kinds, 7);
+    let spec = spec(Method::Runs, &kinds, wanted);
+    let (mut compare, _) = run(&spec, Vec::new(), &mut executor, &mut (), &()).expect("simulated");
+    let mut said = |technique: [Option<&str>; 2], interval: Option<(f64, f64)>, verdict| {
+        let start = |(arm, technique): (&PageKind, Option<&str>)| Start {
+            arm: arm.to_string(),
+            technique: technique.map(str::to_owned),
+            ..Start::default()
+        };
+        compare.starts = kinds.iter().zip(technique).map(start).collect();
+        let judged = &mut compare.verdicts[0];
+        (judged.low, judged.high) = interval.unzip();
+        judged.verdict = verdict;
+        let warning = more_than_pages(&compare, &compare.starts[1]);
+        warning.map(|warning| warning.text).unwrap_or_default()
+    };
+    // A matrix product, which pages alone made 1.4 % faster, and other addresses 1.7 % slower.
+    let (near, far) = (Some((0.972, 0.9999)), Some((1.08, 1.20)));
+    let by = |technique| [None, Some(technique)];
+    let text = said(by("tunables"), near, Verdict::Worse);
+    assert!(
+        text.starts_with("memory of `thp` may have other addresses than that of `base`"),
+        "{text}"
+    );
+    for (technique, interval) in [("tunables", far), ("tunables", None), ("jvm", near), ("switch", near)] {
+        assert_eq!(said(by(technique), interval, Verdict::Inconclusive), "", "{technique}");
+    }
+    assert!(said(by("collapse"), far, Verdict::Better).contains("after the first touch"));
+    assert_eq!(said(by("collapse"), near, Verdict::NotInEffect), "");
+    assert_eq!(said([Some("tunables"); 2], near, Verdict::Worse), "");
 }

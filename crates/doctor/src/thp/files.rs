@@ -169,7 +169,7 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
         Case::hint("blocks of 128 KiB to 2 MiB will be backed by base pages: each gets a mapping of its own")
             .severity(Severity::Info)
             .seen_line(line)
-            .fix("add :glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, and check its page kinds: hugewise ps PID")
+            .fix("add :glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864, and check its page kinds: hugewise ps PID")
     });
     Ok(cases.collect())
 }

@@ -263,7 +263,7 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
             .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", 1)
             .seen_backing(program, PageKind::Thp, huge)
             .seen_backing(program, PageKind::Base, base)
-            .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, then restart it")
+            .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864, then restart it")
             .fix("and check its page kinds again: hugewise ps PID");
         Ok(Some(case))
     })

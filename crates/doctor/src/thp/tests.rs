@@ -515,7 +515,7 @@ fn d16_malloc_with_a_gap_in_the_middle() {
             .area(anonymous(200).thp(180))
             .on(machine()),
     );
-    let all = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864";
+    let all = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864";
     clear("D16", tuned(all).area(anonymous(200).thp(20)).on(machine()));
 }
 

@@ -36,7 +36,7 @@ pub struct Compare {
     /// Choose how arms get their pages [default: by the program]
     ///
     /// One of switch, tunables, jvm, program, jemalloc, mimalloc, preload, collapse, for thp and hugetlb arms. Without
-    /// it the program's file decides, or trial runs where it does not.
+    /// it the program's file and the THP mode decide, or trial runs where they do not.
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// Compare this metric (repeatable) [default: wall]

@@ -63,6 +63,7 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
             let goal = format!("sudo hugewise plan --for thp=madvise,mthp-{}=always", size.exact());
             lines.push((EVERYWHERE, goal));
         }
+        (Some(PageKind::Thp), Some("switch")) => lines.push(always()),
         (Some(PageKind::Thp), None) if sizes::of(compare).any(|(name, _)| name == arm.name) => lines.push(always()),
         (Some(kind), _) => lines.extend(pool(arm, kind).map(|goal| ("machine", goal))),
         _ => {}
@@ -137,6 +138,11 @@ mod tests {
             &[("_JAVA_OPTIONS", "-XX:+UseTransparentHugePages")],
         );
         assert_eq!(jvm, ["options of the JVM | -XX:+UseTransparentHugePages"]);
+        let switch = rows(PageKind::Thp, "switch", &[]);
+        assert_eq!(
+            switch,
+            ["machine, for every program | sudo hugewise plan --for thp=always"]
+        );
         assert!(rows(PageKind::Thp, "collapse", &[])[0].contains("sudo hugewise collapse PID"));
         let mut sized = compare(Verdict::Better);
         sized.arms[1].kind = Some(PageKind::Mthp(model::Bytes::kib(64)));
