@@ -5,6 +5,7 @@ use std::fmt;
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Start, Verdict};
 use model::{Bytes, PageKind, Warning, counted};
 
+use crate::technique::Technique;
 use crate::{elsewhere, warming};
 
 /// The reference moved by more than this from the first third of the runs to the last: more than interleaving should
@@ -298,7 +299,14 @@ fn more_than_pages(compare: &Compare, start: &Start) -> Option<Warning> {
         ),
         _ => return None,
     };
-    Some(Warning::new("more-than-pages", text))
+    // Under that mode it was tried first, and reached too little.
+    let is_thp = |one: &Arm| one.name == *arm && one.kind == Some(PageKind::Thp);
+    let is_open = |one: &Arm| is_thp(one) && !one.technique.contains(Technique::Switch.title());
+    let instead = match compare.arms.iter().any(is_open) {
+        true => "; under the THP mode `always`, arms can differ in pages alone",
+        false => "",
+    };
+    Some(Warning::new("more-than-pages", format!("{text}{instead}")))
 }
 
 /// Of a guest that reports free pages to its host, if time in the kernel counts: runs that get reported pages wait for the host's page

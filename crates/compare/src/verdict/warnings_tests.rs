@@ -117,10 +117,18 @@ fn a_technique_that_changes_more_than_pages_is_reported_where_that_can_decide() 
         text.starts_with("memory of `thp` may have other addresses than that of `base`"),
         "{text}"
     );
+    assert!(
+        text.ends_with("; under the THP mode `always`, arms can differ in pages alone"),
+        "{text}"
+    );
     for (technique, interval) in [("tunables", far), ("tunables", None), ("jvm", near), ("switch", near)] {
         assert_eq!(said(by(technique), interval, Verdict::Inconclusive), "", "{technique}");
     }
     assert!(said(by("collapse"), far, Verdict::Better).contains("after the first touch"));
     assert_eq!(said(by("collapse"), near, Verdict::NotInEffect), "");
     assert_eq!(said([Some("tunables"); 2], near, Verdict::Worse), "");
+    compare.starts[0].technique = None;
+    compare.arms[1].technique = "as the machine's mode gives them: 3.1 %; this: 97.0 %".to_owned();
+    let tried = more_than_pages(&compare, &compare.starts[1]).expect("a warning").text;
+    assert!(tried.ends_with("by a few percent"), "{tried}");
 }
