@@ -1,5 +1,6 @@
 //! The reference pages of `docs/` that follow from the program: its commands, and the rules of `doctor`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::Command;
@@ -10,10 +11,11 @@ use studies::claims;
 pub(crate) type Page = (&'static str, String);
 
 /// All generated pages.
-pub(crate) fn pages() -> [Page; 3] {
+pub(crate) fn pages() -> [Page; 4] {
     [
         ("commands.md", commands()),
         ("rules.md", rules()),
+        ("messages.md", messages()),
         ("publications.md", publications()),
     ]
 }
@@ -78,7 +80,7 @@ fn publications() -> String {
 }
 
 /// The first letter of an id is its topic.
-const TOPICS: [(char, &str); 9] = [
+const TOPICS: [(char, &str); 10] = [
     ('A', "Huge page pools"),
     ('B', "Permissions and limits"),
     ('C', "Control groups and Kubernetes"),
@@ -88,6 +90,7 @@ const TOPICS: [(char, &str); 9] = [
     ('G', "Virtual machines"),
     ('H', "Tools"),
     ('I', "Settings"),
+    ('L', "Logs"),
 ];
 
 /// What each rule looks for, and on what evidence.
@@ -106,6 +109,28 @@ fn rules() -> String {
                 rule.holds,
                 escaped(rule.text),
                 rule.link
+            );
+        }
+    }
+    page
+}
+
+/// What lines of logs mean, by program.
+fn messages() -> String {
+    let mut page = format!(
+        "# Messages\n\n{GENERATED}\n\nLines of logs that `hugewise doctor --file LOG` knows, with an example of each, what it means and what to do.\n"
+    );
+    let all: Vec<_> = programs::messages::examples().collect();
+    let names: BTreeSet<&str> = all.iter().map(|said| said.message.program.as_str()).collect();
+    for name in names {
+        let _ = write!(page, "\n## {name}\n");
+        for said in all.iter().filter(|said| said.message.program == name) {
+            let fix = said.fix.iter().map(|step| format!("- {}\n", escaped(step)));
+            let (line, means, link) = (said.text.replace('`', "'"), escaped(&said.means), &said.message.link);
+            let _ = write!(
+                page,
+                "\n```text\n{line}\n```\n\n{means} ([source]({link})).\n\n{}",
+                fix.collect::<String>()
             );
         }
     }

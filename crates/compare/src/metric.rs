@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use model::compare::Metric;
-use regex_lite::Regex;
+use regex::Regex;
 
 use super::excerpt::excerpt;
 use process::KEPT;

@@ -11,13 +11,15 @@ use host::CpuList;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Setting;
 use programs::config::given::{FileKind, Guest};
+use programs::config::{Given, Setting};
 
 use crate::facts::pages_for;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
-pub(super) use asked::{demands, dpdk_demand, java_demand, make_no_segments, mysql_demand, no_mmap, postgres, who};
+pub(super) use asked::{
+    demands, demands_of, dpdk_demand, java_demand, make_no_segments, mysql_demand, no_mmap, postgres, who,
+};
 pub(super) use room::Room;
 use room::{Part, Spare};
 pub(super) use taken::runs_by_proxmox;
@@ -296,9 +298,12 @@ impl Shortage<'_> {
 
 /// Guests of the files, with paths as what is mounted on the machine.
 pub(super) fn guests(evidence: &Evidence) -> Vec<Guest> {
+    guests_of(&evidence.files, evidence)
+}
+
+fn guests_of(given: &Given, evidence: &Evidence) -> Vec<Guest> {
     let mounts = evidence.snapshot.mounts.known().map(Vec::as_slice);
-    let guests = evidence.files.guests.iter();
-    guests.map(|guest| guest.on(mounts)).collect()
+    given.guests.iter().map(|guest| guest.on(mounts)).collect()
 }
 
 /// Does a program of the files ask for pages of this size of the machine?

@@ -1,5 +1,6 @@
 //! Facts that several rules need.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::iter;
 use std::ops::Range;
@@ -30,6 +31,47 @@ pub(super) fn known<T>(reading: &Reading<T>) -> Result<&T, Reason> {
 /// The pools, smallest pages first.
 pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
     known(&evidence.snapshot.pools).map(Vec::as_slice)
+}
+
+/// The pools, or the one of the default size alone, which meminfo counts too.
+pub(super) fn counted(evidence: &Evidence) -> Result<Cow<'_, [Pool]>, Reason> {
+    match of_meminfo(evidence) {
+        Ok(pool) if evidence.snapshot.pools.is_absent() && pool.nr.known().is_some() => Ok(Cow::Owned(vec![pool])),
+        _ => pools(evidence).map(Cow::Borrowed),
+    }
+}
+
+/// The pool of the default size as meminfo counts it, which does not say whose it is.
+pub(super) fn of_meminfo(evidence: &Evidence) -> Result<Pool, Reason> {
+    let memory = &evidence.snapshot.memory;
+    Ok(Pool {
+        size: default_size(evidence)?,
+        nr: memory.pages("HugePages_Total"),
+        free: memory.pages("HugePages_Free"),
+        reserved: memory.pages("HugePages_Rsvd"),
+        // Kernels before 2.6.24 have no surplus pages, and no such line.
+        surplus: memory.pages("HugePages_Surp"),
+        overcommit: evidence.snapshot.sysctls.number("vm.nr_overcommit_hugepages"),
+        demotes_to: Reading::absent("demote_size"),
+        nodes: Reading::absent("pools by node"),
+    })
+}
+
+/// The same where it shows that no other pool has pages: it counts all pools together in `Hugetlb` (Linux 4.19).
+pub(super) fn only_pool(evidence: &Evidence) -> Option<Pool> {
+    let pool = of_meminfo(evidence)
+        .ok()
+        .filter(|_| evidence.snapshot.pools.is_absent())?;
+    let all = evidence.snapshot.memory.get("Hugetlb");
+    (bytes(&pool, *pool.nr.known()?) == *all.known()?).then_some(pool)
+}
+
+/// Where the pages of a pool are counted: a file, and its field.
+pub(super) fn counted_in(evidence: &Evidence, pool: &Pool) -> (String, &'static str) {
+    match evidence.snapshot.pools.is_absent() {
+        true => ("/proc/meminfo".to_owned(), "HugePages_Total"),
+        false => (pool_file(pool, "nr_hugepages"), ""),
+    }
 }
 
 /// Those that have pages without the surplus.

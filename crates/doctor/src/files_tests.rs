@@ -18,7 +18,7 @@ fn given(files: &[(&str, &str)]) -> Given {
     given
 }
 
-fn judged(files: &[(&str, &str)]) -> Diagnosis {
+pub(crate) fn judged(files: &[(&str, &str)]) -> Diagnosis {
     judge(&Evidence::of_files(given(files)))
 }
 
@@ -81,7 +81,7 @@ fn files_that_say_nothing_wrong_are_well_and_the_rest_is_named_once() {
     let mut reasons: Vec<&str> = well.not_judged.iter().map(|not| not.reason.as_str()).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    assert!(reasons.len() <= 18, "grouped: {reasons:#?}");
+    assert!(reasons.len() <= 19, "grouped: {reasons:#?}");
     unjudged("A03", &[POOL], "running machine");
 }
 

@@ -14,6 +14,7 @@ mod jvm;
 mod kept;
 mod limits;
 mod links;
+mod logs;
 mod numa;
 mod pools;
 mod quoted;

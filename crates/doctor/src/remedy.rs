@@ -10,6 +10,7 @@ use programs::Evidence;
 use programs::config::Boot;
 
 use crate::facts::default_size;
+pub(super) use at_once::hindrance;
 pub(super) use ledger::{Draft, Ledger, fits_alone, most_pages};
 
 /// Something to do, and what the machine must have for it.

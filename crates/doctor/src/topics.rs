@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::rule::{Checks, Rule};
-use crate::{cgroups, databases, jvm, limits, numa, pools, settings, thp, tools, vms};
+use crate::{cgroups, databases, jvm, limits, logs, numa, pools, settings, thp, tools, vms};
 
-const TOPICS: [Topic; 10] = [
+const TOPICS: [Topic; 11] = [
     pools::TOPIC,
     numa::TOPIC,
     limits::TOPIC,
@@ -17,6 +17,7 @@ const TOPICS: [Topic; 10] = [
     vms::TOPIC,
     settings::TOPIC,
     tools::TOPIC,
+    logs::TOPIC,
 ];
 
 /// A topic of rules: the words about each with what it checks.

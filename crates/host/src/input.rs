@@ -42,6 +42,8 @@ model::table! {
         Goals = ("a file of goals", Bytes::mib(1), true),
         /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
         Configuration = ("a configuration file", Bytes::mib(4), true),
+        /// What a program wrote: `doctor --file FILE.log`.
+        Log = ("a log", Bytes::mib(64), true),
         /// A text with metrics: `--metric`, after each run.
         Metrics = ("a text with metrics", Bytes::mib(16), true),
         /// The program that a comparison starts.

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Input, InputError, stream};
 
-const ALL: [Input; 9] = [
+const ALL: [Input; 10] = [
     Input::Result,
     Input::Plan,
     Input::Archive,
@@ -17,6 +17,7 @@ const ALL: [Input; 9] = [
     Input::FinishedRuns,
     Input::Goals,
     Input::Configuration,
+    Input::Log,
     Input::Metrics,
     Input::Program,
 ];

@@ -72,7 +72,9 @@ pub enum SourceError {
         why: io::Error,
     },
     /// A directory that holds neither `proc` nor `sys`.
-    #[error("--root {path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
+    #[error(
+        "--root {path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive; give configuration files alone each with doctor --file)"
+    )]
     NotAMachine { path: PathBuf },
     /// The archive is larger than anything `hugewise snapshot` writes, or no file at all.
     #[error("--root {path}: {why}")]

@@ -67,6 +67,15 @@ impl Evidence {
         }
     }
 
+    /// The same with configuration files that are to hold on the machine.
+    #[must_use]
+    pub fn with_files(self, files: Given) -> Self {
+        Self {
+            files: files.on(&self.snapshot.topology),
+            ..self
+        }
+    }
+
     /// Of configuration files with no machine around them.
     pub fn of_files(files: Given) -> Self {
         Self {

@@ -25,6 +25,18 @@ pub(crate) fn has_opcache(image: &str) -> bool {
     WITH_OPCACHE.contains(&name(image)) && !image.contains(":cli")
 }
 
+/// Is it one of Elasticsearch or OpenSearch?
+pub(crate) fn is_node(image: &str) -> bool {
+    const NAMES: [&str; 5] = [
+        "elasticsearch",
+        "elasticsearch-oss",
+        "elasticsearch-wolfi",
+        "opendistro-for-elasticsearch",
+        "opensearch",
+    ];
+    NAMES.contains(&name(image))
+}
+
 /// What such an image of a server runs if it is given options alone.
 pub(crate) fn command(image: &str) -> Option<&'static str> {
     let kind = program(image).filter(|kind| kind.server().is_some())?;

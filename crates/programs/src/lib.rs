@@ -20,6 +20,7 @@ mod kind;
 mod locks;
 mod log;
 mod look;
+pub mod messages;
 mod mongo;
 mod mysql;
 mod oracle;

@@ -153,6 +153,19 @@ impl Lock {
         of_words().or_else(|| variables.iter().enumerate().rev().find_map(of_variable))
     }
 
+    /// The same of a node of Elasticsearch or OpenSearch by its file, where neither its command nor a variable says it. Of several files
+    /// all have to.
+    pub(crate) fn of_node(words: &[String], variables: &[Setting], files: &[Setting]) -> Option<Self> {
+        let is_set = |set: &Setting| NAMES.iter().any(|(own, _)| *own == set.name);
+        if words.iter().any(|word| is_of_node(word)) || variables.iter().any(is_set) {
+            return None;
+        }
+        let locks = files.iter().map(|set| named(&set.name, &set.value));
+        let what = locks.collect::<Option<Vec<Locks>>>()?.first().copied()?;
+        let setting = files.first()?.clone();
+        Some(Self { setting, what })
+    }
+
     /// How much is locked at least, as far as the command shows it: memcached's memory for items (`-m`, in MiB).
     pub fn least(&self, words: &[String]) -> Option<Bytes> {
         let at = words
@@ -284,15 +297,30 @@ fn of_file(
     let own = program.file(&format!("root{path}"));
     let places = [Some(own), Some(path).filter(|_| !is_container)];
     let (path, text) = first(source, places.into_iter().flatten())?.unwrap_or_default();
-    let settings = said(&path, &text, &['#']).filter_map(|line| {
-        let (name, value) = setting(line.text)?;
-        Some(line.setting(name, value))
-    });
-    let lock = settings.last().and_then(|setting| {
+    let lock = in_file(&path, &text).and_then(|setting| {
         let what = named(&setting.name, &setting.value)?;
         Some(Lock { setting, what })
     });
     Ok(lock)
+}
+
+/// The setting of such a file that holds.
+pub(crate) fn in_file(path: &str, text: &str) -> Option<Setting> {
+    let settings = said(path, text, &['#']).filter_map(|line| {
+        let (name, value) = setting(line.text)?;
+        Some(line.setting(name, value))
+    });
+    settings.last()
+}
+
+/// Names of such files.
+pub(crate) const NODE_FILES: [&str; 2] = ["elasticsearch.yml", "opensearch.yml"];
+
+/// Is it the text of one, by a setting that stands alone at the beginning of a line?
+pub(crate) fn is_node_file(text: &str) -> bool {
+    let names = ["bootstrap.memory_lock", "bootstrap.mlockall", "cluster.name"];
+    let mut set = text.lines().filter_map(|line| Some(line.split_once(':')?.0));
+    set.any(|name| names.contains(&name))
 }
 
 /// The setting on a line of such a file, which may be below `bootstrap:`.

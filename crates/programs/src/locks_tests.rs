@@ -1,9 +1,11 @@
 //! How programs are found that lock their memory, and what they lock.
 
+use std::slice::from_ref;
+
 use host::{Source, Tree};
 use model::Bytes;
 
-use super::{Lock, Locks, cut_off, file, setting, weights, words_of};
+use super::{Lock, Locks, cut_off, file, in_file, is_node_file, setting, weights, words_of};
 use crate::areas::counted;
 use crate::config::Setting;
 use crate::parse_maps;
@@ -175,4 +177,35 @@ fn a_file_of_a_node_has_the_setting_in_two_forms() {
     assert_eq!(setting("memory_lock: true"), Some(("bootstrap.memory_lock", "true")));
     assert_eq!(setting("bootstrap:"), None);
     assert_eq!(setting("path.data: /var/lib"), None);
+}
+
+#[test]
+fn a_file_of_a_node_holds_where_nothing_else_says_it() {
+    let file = |text: &str| in_file("n.yml", text).expect(text);
+    let on = file("# bootstrap.memory_lock: false\nbootstrap:\n  memory_lock: true # locks\n");
+    let off = file("bootstrap.memory_lock: true\nbootstrap.memory_lock: false\n");
+    let locks = |words: &str, variable: &str, files: &[Setting]| {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let set: Vec<Setting> = variable
+            .split_once('=')
+            .map(|(name, value)| Setting::new("x", name, value))
+            .into_iter()
+            .collect();
+        Lock::of_node(&words, &set, files).map(|lock| lock.setting.place)
+    };
+    assert_eq!(
+        locks("elasticsearch", "A=b", &[on.clone(), on.clone()]),
+        Some("n.yml:3".to_owned())
+    );
+    for (words, variable, files) in [
+        ("elasticsearch -Ebootstrap.memory_lock=false", "", from_ref(&on)),
+        ("elasticsearch", "bootstrap.memory_lock=false", from_ref(&on)),
+        ("elasticsearch", "", &[on.clone(), off.clone()]),
+        ("elasticsearch", "", &[off]),
+        ("elasticsearch", "", &[]),
+    ] {
+        assert_eq!(locks(words, variable, files), None, "{words} {variable} {files:?}");
+    }
+    assert!(is_node_file("# of a node\ncluster.name: a\n"));
+    assert!(!is_node_file("elasticsearch.yml: |\n  cluster.name: a\n"));
 }

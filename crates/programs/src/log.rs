@@ -4,7 +4,7 @@ use model::{Bytes, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Program};
+use super::{Kind, Program, messages};
 use host::Source;
 use host::source::End;
 
@@ -36,6 +36,9 @@ pub struct LogLine {
     pub place: String,
     /// The line.
     pub text: String,
+    /// What it means, where that is known.
+    #[serde(default)]
+    pub means: Option<String>,
 }
 
 /// What logs say about huge pages.
@@ -106,8 +109,8 @@ impl Logs {
         let text = String::from_utf8_lossy(&end.bytes);
         let is_cut = end.before > 0;
         let is_about = |line: &str| {
-            let line = line.to_ascii_lowercase();
-            WORDS.iter().any(|word| line.contains(word))
+            let small = line.to_ascii_lowercase();
+            WORDS.iter().any(|word| small.contains(word)) || messages::is_log(line)
         };
         let lines = (1..).zip(text.lines()).skip(usize::from(is_cut));
         let lines: Vec<LogLine> = lines
@@ -119,6 +122,7 @@ impl Logs {
                     format!("{path}:{number}")
                 },
                 text: line.trim().chars().take(400).collect(),
+                means: messages::meaning(line),
             })
             .collect();
         self.lines.extend_from_slice(&lines[lines.len().saturating_sub(MOST)..]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use process::rights::ShutIn;
-use regex_lite::Regex;
+use regex::Regex;
 
 use crate::Error;
 use crate::metric::{self, Asked, From, Wanted};

@@ -6,23 +6,28 @@ use host::CpuList;
 use host::processes::taken_of_pool;
 use model::Bytes;
 use programs::config::given::{Container, FileKind, Guest, HugeMount, Java, Manager, Pod, Server, pages_at};
-use programs::config::{Boot, Instance, Parameters, Setting};
+use programs::config::{Boot, Given, Instance, Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::size::oracle;
 use programs::{Evidence, JvmKind, Kind, Program};
 
-use super::{Demand, Other, Room, guests};
+use super::{Demand, Other, Room, guests_of};
 use crate::facts::{in_postgres, pages_for, running};
 use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
 /// All of them, with the pools that there will be.
 pub(crate) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
-    let (given, default) = (&evidence.files, room.default);
-    let sizes = match evidence.has_machine {
-        true => room.sizes(),
-        false => Boot::COMMON.to_vec(),
+    demands_of(&evidence.files, evidence, room)
+}
+
+/// Those of these files.
+pub(crate) fn demands_of(given: &Given, evidence: &Evidence, room: &Room) -> Vec<Demand> {
+    let default = room.default;
+    let sizes = match evidence.snapshot.pools.is_absent() {
+        false => room.sizes(),
+        true => Boot::COMMON.to_vec(),
     };
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
@@ -32,7 +37,7 @@ pub(crate) fn demands(evidence: &Evidence, room: &Room) -> Vec<Demand> {
     let mysql = mysql.map(|server| mysql_demand(&server, default));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
     let java = java.map(|one| java_demand(&one, &sizes, default));
-    let guests = guests(evidence);
+    let guests = guests_of(given, evidence);
     let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(guest_demands);
     let pods = given.pods.iter().flat_map(pod_demands);
     let dpdk = given.socket_mem();

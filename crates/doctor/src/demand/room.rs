@@ -9,7 +9,7 @@ use programs::Evidence;
 use programs::config::{Given, PoolRequest, PoolWrite, Setting};
 
 use super::{Demand, Taken};
-use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{default_size, known, node_file, only_pool, persistent, pool_file, pools};
 use crate::rule::Reason;
 
 /// What a pool has, and where that is written.
@@ -71,6 +71,15 @@ impl Room {
     }
 
     fn of_machine(evidence: &Evidence, with_surplus: bool) -> Result<Self, Reason> {
+        if let Some(pool) = only_pool(evidence) {
+            let surplus = pool.overcommit.or_if_absent(0)?;
+            let pages = persistent(&pool)?.saturating_add(if with_surplus { surplus } else { 0 });
+            return Ok(Self {
+                default: pool.size,
+                pools: BTreeMap::from([(pool.size, (pages, "/proc/meminfo".to_owned()))]),
+                by_node: BTreeMap::new(),
+            });
+        }
         let mut room = BTreeMap::new();
         for pool in pools(evidence)? {
             let surplus = if with_surplus { *known(&pool.overcommit)? } else { 0 };

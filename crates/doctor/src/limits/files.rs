@@ -16,6 +16,7 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     if !evidence.files.has(FileKind::Unit) {
         return Err("no file of that kind was given: unit".into());
     }
+    let locked = evidence.files.locked();
     let cases = evidence.files.services.iter().filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
@@ -23,8 +24,10 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
         if set.is_some_and(|(_, (limit, _))| *limit >= promised) {
             return None;
         }
-        let has = set.map_or_else(|| "systemd's default".to_owned(), |(_, (limit, _))| limit.to_string());
-        let case = unlike_limits_conf(&service.name, &has, promised, line).info_if(line.domain == "*");
+        let has = set.map_or_else(|| DEFAULT.to_owned(), |(_, (limit, _))| limit.to_string());
+        // A line for all users is not meant for each service, only for those that lock memory.
+        let is_meant = line.domain != "*" || locked.iter().any(|(own, _)| own.name == service.name);
+        let case = unlike_limits_conf(&service.name, &has, promised, line).info_if(!is_meant);
         let case = case.seen(&user.place, "User", &user.value);
         let (name, place) = set.map_or(("LimitMEMLOCK", &service.path), |(name, (_, place))| (name, place));
         let case = case.seen(place, name, has);
@@ -34,6 +37,9 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     });
     Ok(cases.collect())
 }
+
+/// The limit of services that set none: the kernel's (Linux 5.16 raised it), and 8M from systemd 251 on (systemd/systemd#22701).
+const DEFAULT: &str = "systemd's default (64K, or 8M with Linux 5.16 or systemd 251 and later)";
 
 /// A service that may lock less than limits.conf sets for its user.
 pub(super) fn unlike_limits_conf(who: &str, has: &str, promised: Limit, line: &LimitLine) -> Case {
@@ -98,7 +104,8 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     .seen_line(&locked.setting)
     .with(set, |case, (name, (_, place))| {
         case.seen(place, format!("{name}, in bytes"), bytes)
-    });
+    })
+    .when(set.is_none(), |case| case.seen(&service.path, "LimitMEMLOCK", DEFAULT));
     // No value with a unit: about what is locked, and no multiple of a KiB. QEMU locks more than its guest's memory.
     let meant = bytes.saturating_mul(1024);
     let is_about = |need: Bytes| meant >= need.0 && meant / 2 <= need.0;
@@ -150,7 +157,7 @@ fn containers(evidence: &Evidence) -> Vec<Case> {
 
 /// A container with a limit that is too low. One without any has that of its run-time, which is no limit for what is to lock memory.
 fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
-    let lock = Lock::asked(&run.place, &run.words, &run.environment);
+    let lock = evidence.files.lock_of(run);
     let Reason { why, least, outcome } = Reason::of(lock.as_ref(), run.heap(), &run.words, &run.environment)?;
     // Podman reads no file of Docker.
     let by_docker = || evidence.files.memlock_of_docker.as_ref();

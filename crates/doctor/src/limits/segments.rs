@@ -10,61 +10,80 @@ use super::memlock::by_login;
 use crate::demand::{Room, make_no_segments};
 use crate::facts::{default_page, has, known, running};
 use crate::rule::answers::parts;
-use crate::rule::{Answer, Case};
+use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_small(evidence: &Evidence) -> Answer {
-    let page = match evidence.has_machine {
-        true => *known(&evidence.snapshot.kernel.base_page)?,
-        false => Bytes::kib(4),
-    };
-    let all = evidence.files.sysctl.number("kernel.shmall")?;
-    let by_sga = all.and_then(|(pages, line)| {
+    parts([
+        below_pool(evidence, "kernel.shmmax", |bytes, _| Ok(Bytes(bytes))),
+        of_all(evidence),
+    ])
+}
+
+fn of_all(evidence: &Evidence) -> Answer {
+    let name = "kernel.shmall";
+    let page = base_page(evidence);
+    let by_sga = evidence.files.sysctl.number(name)?.and_then(|(pages, line)| {
+        let page = *page.as_ref().ok()?;
         let (case, need) = beyond(evidence, pages, page)?;
         let least = need.0.div_ceil(page.0);
         Some(case.seen_line(line).fix(format!(
-            "remove {0}: the kernel's default has been practically unlimited since Linux 3.16; before, {0} = {least} or more",
-            line.name
+            "remove {name}: the kernel's default has been practically unlimited since Linux 3.16; before, {name} = {least} or more"
         )))
     });
-    let limits = match by_sga {
-        Some(_) => &[("kernel.shmmax", 1)][..],
-        None => &[("kernel.shmmax", 1), ("kernel.shmall", page.0)],
-    };
-    parts([Ok(by_sga.into_iter().collect()), below_pool(evidence, limits)])
+    match by_sga {
+        Some(case) => Ok(vec![case]),
+        None => below_pool(evidence, name, |pages, pool| at_least(evidence, pages, pool)),
+    }
 }
 
-/// Limits, each with its unit, that are smaller than the pool.
-fn below_pool(evidence: &Evidence, limits: &[(&str, u64)]) -> Answer {
+/// Files alone are taken for those of x86.
+fn base_page(evidence: &Evidence) -> Result<Bytes, Reason> {
+    match evidence.has_machine {
+        true => known(&evidence.snapshot.kernel.base_page).copied(),
+        false => Ok(Bytes::kib(4)),
+    }
+}
+
+/// So many base pages, for the pool and for each instance. Where their size is not known, 4K, which is the least, may do.
+pub(super) fn at_least(evidence: &Evidence, pages: u64, pool: Bytes) -> Result<Bytes, Reason> {
+    let least = Bytes(pages.saturating_mul(Bytes::kib(4).0));
+    let sga = largest(evidence).map_or(Bytes(0), |(_, instance)| instance.in_granules());
+    let enough = pool.max(sga);
+    match base_page(evidence) {
+        Ok(page) => Ok(Bytes(pages.saturating_mul(page.0))),
+        Err(_) if least >= enough => Ok(least),
+        Err(why) => Err(why),
+    }
+}
+
+/// A limit that is smaller than the pool, in bytes.
+fn below_pool(evidence: &Evidence, name: &str, bytes: impl Fn(u64, Bytes) -> Result<Bytes, Reason>) -> Answer {
+    let Some((limit, line)) = evidence.files.sysctl.number(name)? else {
+        return Ok(Vec::new());
+    };
     let room = Room::of(evidence)?;
     let pool = Bytes(room.pages(room.default).saturating_mul(room.default.0));
-    let mut cases = Vec::new();
-    for (name, unit) in limits {
-        let Some((limit, line)) = evidence.files.sysctl.number(name)? else {
-            continue;
-        };
-        let bytes = Bytes(limit.saturating_mul(*unit));
-        if bytes < pool && !make_no_segments(evidence, &room) {
-            cases.push(
-                Case::likely(format!(
-                    "System V segments cannot use the pool of {pool}: {name} allows {bytes}"
-                ))
-                .severity(Severity::Warning)
-                .seen(&line.place, *name, limit)
-                .fix(format!(
-                    "remove {name}: the kernel's default has been practically unlimited since Linux 3.16"
-                )),
-            );
-        }
+    let bytes = bytes(limit, pool)?;
+    if bytes >= pool || make_no_segments(evidence, &room) {
+        return Ok(Vec::new());
     }
-    Ok(cases)
+    let case = Case::likely(format!(
+        "System V segments cannot use the pool of {pool}: {name} allows {bytes}"
+    ));
+    let case = case
+        .severity(Severity::Warning)
+        .seen(&line.place, name, limit)
+        .fix(format!(
+            "remove {name}: the kernel's default has been practically unlimited since Linux 3.16"
+        ));
+    Ok(vec![case])
 }
 
 /// The instance whose SGA is more than the limit of all segments allows, and its SGA: shmget() fails with ENOSPC, on huge pages too.
 /// Whether several run together no file says: one may be a copy, or another node's.
 pub(super) fn beyond(evidence: &Evidence, pages: u64, page: Bytes) -> Option<(Case, Bytes)> {
     let limit = Bytes(pages.saturating_mul(page.0));
-    let all = to_start(evidence).into_iter();
-    let (own, instance) = all.max_by_key(|(_, instance)| instance.in_granules())?;
+    let (own, instance) = largest(evidence)?;
     let sga = instance.in_granules();
     let case = Case::likely(format!(
         "the instance of {} does not start (ORA-27102): with pages of {} its SGA takes {} ({sga}), and kernel.shmall allows {pages} ({limit}) for all \
@@ -74,6 +93,12 @@ pub(super) fn beyond(evidence: &Evidence, pages: u64, page: Bytes) -> Option<(Ca
         sga.0.div_ceil(page.0)
     ));
     (sga > limit).then(|| (case.seen_line(&instance.setting), sga))
+}
+
+/// The instance that does not run with the largest SGA.
+fn largest(evidence: &Evidence) -> Option<(&Parameters, Instance)> {
+    let all = to_start(evidence).into_iter();
+    all.max_by_key(|(_, instance)| instance.in_granules())
 }
 
 /// Instances that do not run and take segments for their SGA: with automatic memory management it is in files of /dev/shm.

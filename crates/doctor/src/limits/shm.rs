@@ -1,13 +1,15 @@
 //! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
-use host::snapshot::{Feature, Pool};
+use std::iter;
+
+use host::snapshot::{Feature, Pool, sysctl};
 use model::Bytes;
 use model::findings::Severity;
 use programs::{Area, Evidence, Kind, Limit, Program};
 
-use super::segments::beyond;
+use super::segments::{at_least, beyond};
 use crate::facts::{
-    by_pool, container, default_size, distribution, has, known, largest, persistent, pools, programs, running,
+    bytes, container, counted, default_size, distribution, has, known, largest, persistent, pools, programs, running,
 };
 use crate::pools::is_miscounted;
 use crate::rule::answers::{each_that_can, parts};
@@ -162,19 +164,39 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 
 fn low_limits(evidence: &Evidence) -> Answer {
     let sysctls = &evidence.snapshot.sysctls;
-    let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
-    let pages: u64 = sysctls.number("kernel.shmall").into_result()?;
-    let base = *known(&evidence.snapshot.kernel.base_page)?;
-    let all = Bytes(pages.saturating_mul(base.0));
+    let one = sysctls.number("kernel.shmmax").into_result();
+    let pages = sysctls.number("kernel.shmall").into_result();
+    let base = known(&evidence.snapshot.kernel.base_page);
     let pool = pool_to_keep(evidence)?;
+    match (one, pages, base.clone()) {
+        (Ok(one), Ok(pages), Ok(base)) => Ok(both(evidence, pool, one, (pages, *base)).into_iter().collect()),
+        (one, pages, _) => {
+            let one = one.map(|one: u64| low(evidence, pool, ("kernel.shmmax", Bytes(one)), 1));
+            let all = pages
+                .map_err(Reason::from)
+                .and_then(|pages| at_least(evidence, pages, pool));
+            let unit = base.map_or(1, |base| base.0);
+            let all = all.map(|all| low(evidence, pool, ("kernel.shmall", all), unit));
+            parts([one.map_err(Reason::from), all].map(|found| Ok(found?.into_iter().collect())))
+        }
+    }
+}
+
+/// One of both limits, where the other is not known.
+fn low(evidence: &Evidence, pool: Bytes, (name, limit): (&str, Bytes), unit: u64) -> Option<Case> {
+    let case = below_pool(evidence, pool, &format!("{name} allows {limit}")).filter(|_| limit < pool)?;
+    let case = case.seen(sysctl::path(name), "in bytes", limit.0);
+    let least = pool.0.div_ceil(unit.max(1));
+    Some(raised(evidence, case, iter::once((name, least))))
+}
+
+fn both(evidence: &Evidence, pool: Bytes, one: u64, (pages, base): (u64, Bytes)) -> Option<Case> {
+    let all = Bytes(pages.saturating_mul(base.0));
     let is_low = one < pool.0 || all < pool;
+    let limits = format!("the limits are {} for one and {all} for all", Bytes(one));
     let (case, need) = match beyond(evidence, pages, base) {
         Some((case, sga)) => (case, sga.max(pool)),
-        None if is_low => match below_pool(evidence, pool, one, all) {
-            Some(case) => (case, pool),
-            None => return Ok(Vec::new()),
-        },
-        None => return Ok(Vec::new()),
+        None => (below_pool(evidence, pool, &limits).filter(|_| is_low)?, pool),
     };
     let case = case
         .seen("/proc/sys/kernel/shmmax", "", one)
@@ -185,7 +207,7 @@ fn low_limits(evidence: &Evidence) -> Answer {
     ];
     let low = needs.into_iter().filter(|(_, has, need, _)| has < need);
     let low = low.map(|(name, _, need, unit)| (name, need.0.div_ceil(unit.max(1))));
-    Ok(vec![raised(evidence, case, low)])
+    Some(raised(evidence, case, low))
 }
 
 /// The largest pool. One that a count for another size made is to go.
@@ -194,19 +216,21 @@ fn pool_to_keep(evidence: &Evidence) -> Result<Bytes, Reason> {
         true => Ok(0),
         false => persistent(pool),
     };
-    Ok(largest(by_pool(evidence, pages)?).map_or(Bytes(0), |(_, bytes)| bytes))
+    let pools = counted(evidence)?;
+    let pools = pools.iter().map(|pool| Ok((pool, bytes(pool, pages(pool)?))));
+    let pools = pools.collect::<Result<Vec<_>, Reason>>()?;
+    Ok(largest(pools).map_or(Bytes(0), |(_, bytes)| bytes))
 }
 
 /// Segments that cannot have the pool, where a program may want them.
-fn below_pool(evidence: &Evidence, pool: Bytes, one: u64, all: Bytes) -> Option<Case> {
+fn below_pool(evidence: &Evidence, pool: Bytes, limits: &str) -> Option<Case> {
     let user = running(evidence).find(|program| matches!(shm_user(program), Ok(Some(_))));
     if user.is_none() && takes_no_segments(evidence) {
         return None;
     }
     let who = user.map_or(String::new(), |program| format!(" such as {}'s", program.title()));
     let case = Case::sure(format!(
-        "System V segments{who} cannot use the pool of {pool}: the limits are {} for one and {all} for all",
-        Bytes(one)
+        "System V segments{who} cannot use the pool of {pool}: {limits}"
     ));
     Some(case.when(user.is_none(), |case| case.severity(Severity::Warning)))
 }
@@ -225,9 +249,19 @@ fn takes_no_segments(evidence: &Evidence) -> bool {
 /// With limits that hold the pool: those of the kernel, where they are large, else these numbers.
 fn raised<'n>(evidence: &Evidence, case: Case, needs: impl Iterator<Item = (&'n str, u64)>) -> Case {
     if evidence.snapshot.kernel.has(Feature::LargeSegments) != Some(false) {
+        let names = ["kernel.shmmax", "kernel.shmall"].into_iter();
+        let names = names.filter(|name| evidence.snapshot.sysctls.text(name).known().is_some());
+        let names: Vec<&str> = names.collect();
+        let set: Vec<String> = names
+            .iter()
+            .map(|name| format!("{name}=18446744073692774399"))
+            .collect();
         return case
-            .fix("remove kernel.shmmax and kernel.shmall from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
-            .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");
+            .fix(format!(
+                "remove {} from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger",
+                names.join(" and ")
+            ))
+            .fix(format!("sysctl -w {}", set.join(" ")));
     }
     let files = evidence.config.sysctl.known();
     needs.fold(case, |case, (name, least)| {

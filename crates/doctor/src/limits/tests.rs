@@ -314,6 +314,24 @@ fn b05_limits_of_segments_below_the_pool() {
 }
 
 #[test]
+fn b05_each_limit_is_judged_by_what_it_needs() {
+    // Without sysfs, meminfo shows the pool of the default size; without its size a base page has 4K at least.
+    let pool = "MemTotal: 16777216 kB\nHugePages_Total: 1024\nHugePages_Free: 1024\nHugePages_Rsvd: 0\nHugepagesize: 2048 kB\n";
+    let bare = || Tree::new().file("/proc/meminfo", pool).dir("/etc/sysctl.d");
+    let one = |tree: Tree, bytes: u64| tree.line("/proc/sys/kernel/shmmax", bytes);
+    let all = |tree: Tree, pages: u64| tree.line("/proc/sys/kernel/shmall", pages);
+    let low = found("B05", all(one(bare(), 2_726_298), 524_288));
+    assert!(low.consequence.ends_with("kernel.shmmax allows 2.6M"), "{low:?}");
+    assert!(found("B05", one(bare(), 2_726_298)).severity == Severity::Warning);
+    clear("B05", all(one(bare(), 2 << 30), 524_288));
+    not_judged("B05", all(one(bare(), 2 << 30), 524_287), "base pages");
+    not_judged("B05", one(bare(), 2 << 30), "shmall");
+    let named = |tree: Tree| tree.line("/proc/sys/kernel/osrelease", "6.1.0-18-amd64");
+    let low = found("B05", named(all(bare(), 524_287)));
+    assert!(low.consequence.contains("kernel.shmall allows"), "{low:?}");
+}
+
+#[test]
 fn b06_a_group_that_is_not_there() {
     let group = |gid: u32| machine().line("/proc/sys/vm/hugetlb_shm_group", gid);
     found("B06", group(4711));

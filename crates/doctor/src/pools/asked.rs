@@ -12,18 +12,17 @@ use super::missing::{in_other_pages, without_pool};
 use super::usual::MeantFor2m;
 use super::writers::is_cut;
 use crate::demand::is_asked_for;
-use crate::facts::{bytes, default_size, known, persistent, pool_file, pools};
+use crate::facts::{bytes, counted, counted_in, default_size, known, persistent, pool_file, pools};
 use crate::kept::{boot_again, boot_pages};
-use crate::remedy::{Need, fits_alone, most_pages};
+use crate::remedy::{Need, fits_alone, hindrance, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// So many pages of a pool are requested, by this line.
 pub(crate) type Request = (u64, Setting);
 
 pub(super) fn pool_short(evidence: &Evidence) -> Answer {
-    let pools = pools(evidence)?;
     let mut cases = Vec::new();
-    for pool in pools {
+    for pool in counted(evidence)?.iter() {
         let Some(request) = request(evidence, pool)? else {
             continue;
         };
@@ -33,7 +32,11 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         }
     }
     cases.extend(by_file(evidence)?);
-    cases.extend(without_pool(evidence, pools)?);
+    match pools(evidence) {
+        Ok(pools) => cases.extend(without_pool(evidence, pools)?),
+        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(_) => {}
+    }
     cases.extend(beyond_node(evidence));
     if cases.is_empty() {
         known(&evidence.config.boot)?;
@@ -122,13 +125,24 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) ->
     }
     let size = pool.size.exact();
     let missing = pages - has;
+    let (file, field) = counted_in(evidence, pool);
+    // Pages of 1G come at boot.
+    let cause = hindrance(evidence, pool.size, has, pages).filter(|_| pool.size < Bytes::gib(1));
+    let cause = cause.map_or_else(String::new, |cause| {
+        format!("; a request now may stop short again, as {cause}")
+    });
     let case = Case::sure(format!(
-        "{missing} of {pages} pages of {size} are missing from the pool ({}): programs that start last use base pages or fail",
+        "{missing} of {pages} pages of {size} are missing from the pool ({}): programs that start last use base pages or fail{cause}",
         bytes(pool, missing)
     ))
     .wants(pool.size)
     .seen(place, &line.name, pages)
-    .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
+    .seen(file, field, known(&pool.nr).map_or(has, |nr| *nr));
+    if evidence.snapshot.pools.is_absent() {
+        // Which files it has is not known.
+        return case
+            .fix("stop programs first and request the pages again, or request them at boot, while memory is free");
+    }
     if starves(evidence, pool) {
         return shrunk(case, evidence, pool, &with_all(evidence, pool, place));
     }
@@ -167,6 +181,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) ->
 /// More than the machine has: memory is missing, not contiguous memory.
 fn too_much(evidence: &Evidence, pool: &Pool, pages: u64, line: &Setting) -> Case {
     let (total, place) = (&evidence.config.total, &line.place);
+    let (file, field) = counted_in(evidence, pool);
     let case = Case::sure(format!(
         "{pages} pages of {} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
         pool.size.exact(),
@@ -176,7 +191,7 @@ fn too_much(evidence: &Evidence, pool: &Pool, pages: u64, line: &Setting) -> Cas
     .seen(place, &line.name, pages)
     .with(beside(evidence, pool, place), |case, pages| case.seen("/proc/cmdline", "hugepages", pages))
     .seen("/proc/meminfo", "MemTotal", total)
-    .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
+    .seen(file, field, &pool.nr);
     match starves(evidence, pool) {
         true => shrunk(case, evidence, pool, &with_all(evidence, pool, place)),
         false => lowered(case.wants(pool.size), evidence, pool, place),

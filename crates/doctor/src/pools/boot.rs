@@ -2,29 +2,25 @@
 
 use model::Bytes;
 use model::findings::Severity;
+use programs::config::given::FileKind;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy, PoolWrite, Setting, Settings};
 use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 
 use super::missing::{at_run_time, lines};
 use super::used::ASK;
-use crate::demand::{Room, demands, guests};
+use crate::demand::{Demand, Room, demands, guests};
 use crate::facts::{count, is_arm, known, lacks_hugetlb, pages_for, pools, programs};
 use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
 use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
-fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
-    pools(evidence)?;
-    known(&evidence.config.boot)
-}
-
 pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     if lacks_hugetlb(evidence) {
         return without_hugetlb(evidence);
     }
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
-    let boot = boot(evidence)?;
+    let boot = known(&evidence.config.boot)?;
     let list: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
     let ignored = boot.ignored.iter().enumerate();
     Ok(ignored
@@ -66,19 +62,28 @@ fn without_hugetlb(evidence: &Evidence) -> Answer {
     let written = written.map(|line| Setting::new(line.place, "pages of a pool", line.pages.to_string()));
     let asked = of_boot.into_iter().chain(sysctl.cloned()).chain(written);
     let lines = asked.map(|line| (format!("`{}` has no effect", in_words(&line)), line));
-    let mut programs = demands(evidence, &Room::none());
-    programs.retain(|demand| demand.strict);
-    let programs = programs
-        .into_iter()
-        .map(|own| (format!("{} does not start without hugetlb pages", own.who), own.seen));
+    let demands = demands(evidence, &Room::none()).into_iter();
+    let programs = demands.filter_map(|own| Some((without_pages(&own)?, own.seen, own.strict)));
+    let lines = lines.map(|(text, line)| (text, line, true));
     let cases: Vec<Case> = lines
         .chain(programs)
-        .map(|(text, line)| in_vain(&text, &line))
+        .map(|(text, line, fails)| in_vain(&text, &line).when(!fails, |case| case.severity(Severity::Warning)))
         .collect();
     if cases.is_empty() {
         known(&evidence.snapshot.kernel.command_line)?;
     }
     Ok(cases)
+}
+
+/// What becomes of a program that is to have pages; `None` of one that is only to try, as it is by default.
+fn without_pages(demand: &Demand) -> Option<String> {
+    let who = &demand.who;
+    match demand.asker {
+        _ if demand.strict => Some(format!("{who} does not start without hugetlb pages")),
+        FileKind::Mysql => Some(format!("{who} asks for huge pages (large_pages) and gets base pages")),
+        FileKind::Java => Some(format!("{who} asks for huge pages and gets base pages")),
+        _ => None,
+    }
 }
 
 /// Settings of which each counts pages of the default size.
@@ -94,7 +99,7 @@ fn in_vain(text: &str, line: &Setting) -> Case {
     Case::sure(format!("{text}: this kernel has no hugetlb pages"))
         .seen_line(line)
         .seen("/proc/meminfo", "Hugepagesize", "no such line")
-        .fix("a kernel with CONFIG_HUGETLBFS; in a guest of Xen: HVM or PVH in place of PV, which has base pages only")
+        .fix("a kernel with CONFIG_HUGETLBFS; in a guest of Xen: HVM or PVH in place of PV, which has base pages only; for a container under gVisor: another run-time")
         .fix("or take the request out; a program that advises its memory (MADV_HUGEPAGE) gets THP without a pool, where the kernel has THP")
 }
 
@@ -134,6 +139,7 @@ fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) ->
         IgnoredWhy::NodesTooOld => case
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
             .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts"),
+        IgnoredWhy::NoSuchNode(_) => case.fix("leave it out, or ask for these pages on a node that the machine has, and reboot"),
         IgnoredWhy::SysctlTooOld => case.fix("ask for them with hugepages=, or by vm.nr_hugepages in /etc/sysctl.d"),
         IgnoredWhy::BesideCma => case
             .fix("take hugetlb_cma= out, or add hugetlb_cma_only=1 (Linux 6.15 and later), and reboot")
@@ -183,17 +189,22 @@ fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
     ))
 }
 
+/// Which sizes there are does not matter here, so that the pools need not be known; what stands in a file is judged without the running line.
 pub(super) fn order(evidence: &Evidence) -> Answer {
-    let boot = boot(evidence)?;
+    let running = evidence.config.boot.known();
+    let next = evidence.config.next_boot.iter();
+    let next = next.flat_map(|next| of_line(evidence, (&next.place, &next.words), &next.boot, running));
+    parts([order_now(evidence), Ok(next.collect())])
+}
+
+fn order_now(evidence: &Evidence) -> Answer {
+    let boot = known(&evidence.config.boot)?;
     if boot.is_by_node() {
         // Which kernels take that is known by their release.
         known(&evidence.snapshot.kernel.release)?;
     }
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let mut cases = of_line(evidence, ("/proc/cmdline", line), boot, None);
-    let next = evidence.config.next_boot.iter();
-    cases.extend(next.flat_map(|next| of_line(evidence, (&next.place, &next.words), &next.boot, Some(boot))));
-    Ok(cases)
+    Ok(of_line(evidence, ("/proc/cmdline", line), boot, None))
 }
 
 /// Parameters of a line that the kernel ignores or takes otherwise than they are written, without those of a line before.

@@ -2,10 +2,13 @@
 
 use host::snapshot::Pool;
 use model::Bytes;
+use programs::config::given::Service;
 use programs::config::{LimitLine, Parameters, Setting};
 use programs::{Area, Evidence, HugetlbLimit, Kind, Limit, Program};
 
-use crate::facts::{bytes, default_size, file_name, running};
+use crate::demand::{Room, demands_of};
+use crate::facts::{bytes, default_size, file_name, file_of, running, service};
+use crate::rule::{Case, Reason};
 
 /// For whom a pool is: the line of a file that says it, and whose program is to be started.
 pub(super) type Meant = (Setting, String);
@@ -18,11 +21,21 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
         by_pods(evidence, pool),
         by_limit(evidence, memory),
         by_given(evidence, pool, memory),
+        by_unit(evidence, pool, memory),
         by_segments(evidence, memory),
         by_instance(evidence, memory),
         by_name(evidence, pool),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// With what shows whose an idle pool is, and what is to be started.
+pub(super) fn start(case: Case, meant: &[Meant]) -> Case {
+    let case = meant.iter().fold(case, |case, (line, _)| case.seen_line(line));
+    let whose = meant.first().map_or("", |(_, whose)| whose);
+    case.fix(format!(
+        "start the program {whose}; if it falls back, see its own finding"
+    ))
 }
 
 /// An instance of Oracle that files of the root describe.
@@ -113,6 +126,10 @@ fn is_for(bytes: u64, memory: Bytes) -> bool {
     bytes >= memory.0 && bytes / 2 <= memory.0
 }
 
+fn are_alike(one: Bytes, other: Bytes) -> bool {
+    is_for(one.0, other) || is_for(other.0, one)
+}
+
 /// A limit of locked memory that was calculated for this pool: a user's own.
 fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     let fits = |line: &&LimitLine| matches!(line.memlock(), Some(Limit::Bytes(bytes)) if is_for(bytes, memory));
@@ -135,10 +152,24 @@ fn by_given(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
     let by_boot = || lines.find_map(|line| Some((line.boot.pages_of(pool.size, default)?, &line.place)));
     let set = set.map(|(pages, line)| (pages, &line.place)).or_else(by_boot);
     let (pages, place) = set?;
-    let asked = bytes(pool, pages);
-    if !is_for(asked.0, memory) && !is_for(memory.0, asked) {
+    if !are_alike(bytes(pool, pages), memory) {
         return None;
     }
     let whose = format!("for which {place} asks for these pages");
     Some((Setting::new(place, "pages", pages.to_string()), whose))
+}
+
+/// Units of the administrator that are not running, and together ask for such a pool.
+fn by_unit(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
+    let mut units = evidence.config.own_units.known()?.clone();
+    let runs = |unit: &Service| running(evidence).any(|program| service(program) == Some(&unit.name));
+    units.services.retain(|unit| !runs(unit));
+    let room = Room::of(evidence).ok()?;
+    let mut demands = demands_of(&units, evidence, &room);
+    demands.retain(|demand| demand.page.unwrap_or(room.default) == pool.size);
+    let asked: Result<Vec<Bytes>, &Reason> = demands.iter().map(|demand| demand.bytes.as_ref().copied()).collect();
+    let is_alike = asked.is_ok_and(|asked| are_alike(asked.into_iter().sum(), memory));
+    let first = demands.into_iter().next().filter(|_| is_alike)?.seen;
+    let whose = format!("of {}, which asks for these pages", file_of(&first.place));
+    Some((first, whose))
 }

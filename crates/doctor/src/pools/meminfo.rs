@@ -3,9 +3,12 @@
 use model::Bytes;
 use programs::Evidence;
 
+use super::asked::is_part;
+use super::meant::{meant_for, start};
 use super::size::{self, unnamed};
-use super::used::{self, WORTH};
-use crate::facts::default_size;
+use super::used::{self, WORTH, idle_text, is_idle};
+use crate::demand::is_asked_for;
+use crate::facts::{bytes, default_size, of_meminfo, persistent};
 use crate::rule::{Answer, Case};
 
 pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
@@ -22,29 +25,28 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     }
 }
 
-/// It shows the pool of the default size, and not whose it is.
 fn idle(evidence: &Evidence) -> Answer {
-    let pages = |name: &str| evidence.snapshot.memory.pages(name).into_result();
-    let (nr, free) = (pages("HugePages_Total")?, pages("HugePages_Free")?);
-    // Kernels before 2.6.24 have no surplus pages, and no such line.
-    let (reserved, surplus) = (pages("HugePages_Rsvd")?, pages("HugePages_Surp").unwrap_or(0));
-    let size = default_size(evidence)?;
-    if nr <= surplus || free < nr || reserved > 0 {
+    let pool = of_meminfo(evidence)?;
+    // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
+    let is_waited_for = is_asked_for(evidence, pool.size).unwrap_or(false)
+        || evidence.files.takes_by_files().is_some()
+        || is_part(evidence, &pool);
+    if is_waited_for || !is_idle(&pool)? {
         return Ok(Vec::new());
     }
-    let memory = Bytes(nr.saturating_mul(size.0));
-    let case = Case::likely(format!(
-        "{memory} in the pool of {} pages is idle: no program uses it, and it cannot serve as other memory",
-        size.exact()
-    ));
-    let case = case
-        .info_if(memory < WORTH)
-        .seen("/proc/meminfo", "HugePages_Total", nr)
-        .seen("/proc/meminfo", "HugePages_Free", free)
-        .seen("/proc/meminfo", "HugePages_Rsvd", reserved)
-        .fix("start the program that the pool is meant for, and look again")
-        .fix("if no program is to use it, ask for fewer pages where they are asked for: sysctl.d, or the boot command line");
-    Ok(vec![case])
+    let memory = bytes(&pool, persistent(&pool)?);
+    let meant = meant_for(evidence, &pool, memory);
+    let case = Case::likely(idle_text(&pool, memory, !meant.is_empty()))
+        .info_if(memory < WORTH || !meant.is_empty())
+        .seen("/proc/meminfo", "HugePages_Total", &pool.nr)
+        .seen("/proc/meminfo", "HugePages_Free", &pool.free)
+        .seen("/proc/meminfo", "HugePages_Rsvd", &pool.reserved);
+    Ok(vec![match meant.is_empty() {
+        false => start(case, &meant),
+        true => case
+            .fix("start the program that the pool is meant for, and look again")
+            .fix("if no program is to use it, ask for fewer pages where they are asked for: sysctl.d, or the boot command line"),
+    }])
 }
 
 /// It counts the default pool page by page, and all pools together in `Hugetlb`.

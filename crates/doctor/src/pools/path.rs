@@ -9,7 +9,7 @@ use programs::{Area, Kind, Program};
 
 use super::meant::of_pods;
 use crate::facts::{
-    asks_for_other, available, by_pool, bytes, count, default_size, known, pool_file, pools, programs, running, sum,
+    asks_for_other, available, by_pool, bytes, count, counted, counted_in, default_size, known, programs, running, sum,
 };
 use crate::rule::answers::each;
 use crate::rule::{Answer, Case, Reason};
@@ -29,31 +29,42 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
         moves(program) || matches!(kind, Some(Kind::Dpdk | Kind::Qemu))
     };
     let by_paths: Vec<&Program> = running(evidence).filter(by_path).collect();
-    each(pools(evidence)?, |pool| {
+    let by_file = evidence.files.takes_by_files();
+    each(counted(evidence)?.iter(), |pool| {
         let nr = *known(&pool.nr)?;
         let needs_path = by_paths
             .iter()
             .copied()
             .find(|program| !asks_for_other(program, pool.size));
+        let by_file = by_file.as_ref().filter(|_| pool.size == default);
+        let is_needed = needs_path.is_some() || by_file.is_some();
         let is_moved = default == pool.size && needs_path.as_ref().is_some_and(moves);
         let is_used = available(pool)? < nr && !is_moved;
         // A kubelet mounts volumes of the size that a pod asks for.
-        let is_volume = needs_path.is_none() && of_pods(evidence, pool).is_some();
+        let is_volume = !is_needed && of_pods(evidence, pool).is_some();
         if nr == 0 || is_used || is_volume || is_mounted(mounts, default, pool.size) {
             return Ok(None);
         }
         let size = pool.size.exact();
-        let who = needs_path.map_or(String::new(), |program| format!(" such as {}", program.title()));
+        let who = needs_path
+            .map(Program::title)
+            .or_else(|| by_file.map(|place| format!("the one that {place} starts")));
+        let who = who.map_or(String::new(), |who| format!(" such as {who}"));
+        let (file, field) = counted_in(evidence, pool);
+        let at = match pool.size == default && hugetlbfs(mounts).next().is_none() {
+            true => "/dev/hugepages".to_owned(),
+            false => format!("/dev/hugepages-{size}"),
+        };
         let case = Case::likely(format!(
             "programs that reach pages through a file{who} cannot use the pool of {} (pages of {size}): no hugetlbfs of that size is mounted",
             bytes(pool, nr)
         ))
-        .info_if(needs_path.is_none())
-        .seen(pool_file(pool, "nr_hugepages"), "", nr)
+        .info_if(!is_needed)
+        .seen(file, field, nr)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
-        .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))
-        .fix(format!("to keep it: a line in /etc/fstab: none /dev/hugepages-{size} hugetlbfs pagesize={size} 0 0"));
-        Ok(Some(case.when(needs_path.is_some(), |case| case.wants(pool.size))))
+        .fix(format!("mkdir -p {at} && mount -t hugetlbfs -o pagesize={size} none {at}"))
+        .fix(format!("to keep it: a line in /etc/fstab: none {at} hugetlbfs pagesize={size} 0 0"));
+        Ok(Some(case.when(is_needed, |case| case.wants(pool.size))))
     })
 }
 

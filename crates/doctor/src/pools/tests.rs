@@ -97,6 +97,36 @@ fn a02_a_pool_that_nobody_uses() {
     );
 }
 
+/// A unit of the administrator asks for it, as long as it does not run.
+#[test]
+fn a02_a_pool_for_a_unit() {
+    const OWN: &str = "/etc/systemd/system/app.service";
+    let text = "[Service]\nUser=app\nExecStart=/usr/bin/java -XX:+UseLargePages $HEAP -jar a.jar\n";
+    let severity = |tree: Tree| found("A02", pool(tree, "2048kB", 512, 512, 0)).severity;
+    let sized = |heap: &str| text.replace("$HEAP", heap);
+    assert_eq!(severity(machine().file(OWN, sized("-Xmx900m"))), Severity::Info);
+    let drop_in = "[Service]\nEnvironment=HEAP=-Xmx900m\n";
+    let with_drop_in = machine()
+        .file(OWN, text)
+        .file("/etc/systemd/system/app.service.d/heap.conf", drop_in);
+    assert_eq!(severity(with_drop_in), Severity::Info);
+    let app = process(70, "java")
+        .area(anonymous(64))
+        .cgroup("/system.slice/app.service");
+    let packaged = machine()
+        .file("/usr/lib/systemd/system/app.service", sized("-Xmx900m"))
+        .link(OWN, "/usr/lib/systemd/system/app.service");
+    for tree in [
+        machine().file(OWN, sized("-Xmx100m")),
+        machine().file(OWN, sized("-Xmx900m").replace("+Use", "-Use")),
+        app.on(machine().file(OWN, sized("-Xmx900m"))),
+        packaged,
+    ] {
+        let finding = found("A02", pool(tree, "2048kB", 512, 512, 0));
+        assert_eq!(finding.severity, Severity::Warning, "{finding:?}");
+    }
+}
+
 #[test]
 fn a03_a_pool_that_starves_the_rest() {
     let starved = |tree| meminfo(tree, &[("MemAvailable", 200 << 10)]);
@@ -378,11 +408,26 @@ fn a13_and_a14_parameters_without_effect() {
     );
     found("A14", boot("hugepagesz=2M hugepages=1 hugepagesz=2M hugepages=2"));
     found("A14", boot("hugepagesz=2M hugepages=0:x"));
-    clear(
-        "A14",
-        boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=0:5,1:6"),
+    let by_node = boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=0:5,1:6");
+    clear("A14", node_pool(by_node.clone(), 1, "2048kB", 6, 0));
+    let finding = found("A14", by_node);
+    assert!(
+        finding.consequence.contains("this machine has no NUMA node 1"),
+        "{finding:?}"
     );
     clear("A14", boot("hugepagesz=3M hugepages=4"));
+    // Which pools there are, and with the file alone the running line, is not needed.
+    let bare = |line: &str| host::Tree::new().line("/proc/cmdline", line);
+    found("A14", bare("ro transparent_hugepages=never"));
+    clear("A14", bare("ro hugepagesz=3M hugepages=4 hugepagesz=3M hugepages=4"));
+    let grub = "GRUB_CMDLINE_LINUX=\"transparent_hugepages=never\"\n";
+    let alone = host::Tree::new().file("/etc/default/grub", grub);
+    found("A14", alone.clone());
+    not_judged(
+        "A14",
+        alone.file("/etc/default/grub", "GRUB_CMDLINE_LINUX=\"quiet\"\n"),
+        "cmdline",
+    );
 }
 
 #[test]
@@ -425,6 +470,23 @@ fn a02_a_pool_of_a_kubelet() {
     assert!(!finding.fix.concat().contains("free it"), "{finding:?}");
 }
 
+/// What shows a pool where sysfs is not known.
+const MEMINFO: &str = "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\nHugePages_Total: 100\nHugePages_Free: 100\nHugePages_Rsvd: 0\n\
+                       Hugepagesize: 2048 kB\n";
+
+#[test]
+fn a01_a_pool_that_meminfo_alone_shows() {
+    let asks = |pages: u64| {
+        let bare = host::Tree::new().file("/proc/meminfo", MEMINFO);
+        bare.line("/etc/sysctl.conf", format!("vm.nr_hugepages = {pages}"))
+    };
+    let short = found("A01", asks(128));
+    assert!(short.consequence.starts_with("28 of 128 pages of 2M"), "{short:?}");
+    assert!(short.evidence[1].source == "/proc/meminfo", "{short:?}");
+    // Pools of other sizes are not known.
+    not_judged("A01", asks(100), "/sys/kernel/mm/hugepages");
+}
+
 #[test]
 fn a18_a_pool_without_a_mount() {
     let idle = || pool(machine(), "1048576kB", 4, 4, 0);
@@ -444,6 +506,15 @@ fn a18_a_pool_without_a_mount() {
     let loaded = found("A18", moved().area(library).on(without_mount()));
     assert!(loaded.consequence.contains("such as solver (5)"), "{loaded:?}");
     clear("A18", moved().on(without_mount()));
+    // What nothing else uses is where most programs look.
+    let bare = found(
+        "A18",
+        without_mount()
+            .without("/sys/kernel/mm/hugepages")
+            .file("/proc/meminfo", MEMINFO),
+    );
+    assert!(bare.fix[0].ends_with("none /dev/hugepages"), "{bare:?}");
+    assert!(bare.evidence[0].field == "HugePages_Total", "{bare:?}");
 }
 
 #[test]

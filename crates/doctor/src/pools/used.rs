@@ -10,7 +10,7 @@ use programs::{Area, Details, Evidence, Kind, Program};
 use super::asked::{is_part, places, request};
 use super::cached::beside_files;
 use super::malloc::{by_malloc, takes_none};
-use super::meant::meant_for;
+use super::meant::{meant_for, start};
 use super::memory::starves;
 use super::scripts::is_written;
 use super::writers::is_cut;
@@ -28,7 +28,7 @@ use crate::thp::{asks_in_vain, is_missed, no_such_size};
 /// A smaller pool is most likely a test.
 pub(super) const WORTH: Bytes = Bytes::mib(64);
 
-fn is_idle(pool: &Pool) -> Result<bool, Reason> {
+pub(super) fn is_idle(pool: &Pool) -> Result<bool, Reason> {
     let (nr, free, reserved) = (*known(&pool.nr)?, *known(&pool.free)?, *known(&pool.reserved)?);
     Ok(persistent(pool)? > 0 && free == nr && reserved == 0)
 }
@@ -55,28 +55,24 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_in_vain = is_in_vain(evidence, memory);
         let is_as_asked = !is_in_vain && is_as_asked(evidence, pool, memory);
         let is_for_later = is_as_asked || !meant.is_empty();
-        let why = match is_for_later {
-            true => "no program uses it yet",
-            false => "no program uses it, and it cannot serve as other memory",
-        };
-        let case = Case::new(
-            confidence,
-            format!("{memory} in the pool of {} pages is idle: {why}", pool.size.exact()),
-        )
-        .info_if(small || is_for_later)
-        .seen(pool_file(pool, "nr_hugepages"), "", nr)
-        .seen(pool_file(pool, "free_hugepages"), "", nr)
-        .seen(pool_file(pool, "resv_hugepages"), "", 0);
-        Ok(Some(match meant.first() {
-            Some((_, whose)) => meant
-                .iter()
-                .fold(case, |case, (line, _)| case.seen_line(line))
-                .fix(format!(
-                    "start the program {whose}; if it falls back, see its own finding"
-                )),
-            None => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
+        let case = Case::new(confidence, idle_text(pool, memory, is_for_later))
+            .info_if(small || is_for_later)
+            .seen(pool_file(pool, "nr_hugepages"), "", nr)
+            .seen(pool_file(pool, "free_hugepages"), "", nr)
+            .seen(pool_file(pool, "resv_hugepages"), "", 0);
+        Ok(Some(match meant.is_empty() {
+            false => start(case, &meant),
+            true => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
         }))
     })
+}
+
+pub(super) fn idle_text(pool: &Pool, memory: Bytes, is_for_later: bool) -> String {
+    let why = match is_for_later {
+        true => "no program uses it yet",
+        false => "no program uses it, and it cannot serve as other memory",
+    };
+    format!("{memory} in the pool of {} pages is idle: {why}", pool.size.exact())
 }
 
 /// Does a program run beside it that could use such a pool by its size, and takes none?

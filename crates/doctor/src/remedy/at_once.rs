@@ -4,6 +4,7 @@ use model::Bytes;
 use model::findings::{Finding, Proof};
 use programs::Evidence;
 
+use crate::facts::total;
 use crate::kept::boot_pages;
 
 /// Pages that a fix requests while the machine runs.
@@ -34,26 +35,62 @@ fn whole_blocks(evidence: &Evidence, page: Bytes) -> Option<u64> {
 
 /// Adds to a finding where a request now can stop, and how to get the rest. The kernel compacts memory for a request, and may give up.
 pub(super) fn add_limit(evidence: &Evidence, finding: &mut Finding, request: Request) {
-    let Some(blocks) = whole_blocks(evidence, request.page).filter(|blocks| *blocks < request.more()) else {
-        return;
-    };
-    let (name, memory) = (request.page.exact(), &evidence.snapshot.memory);
-    let field = format!("free blocks of {name}");
-    finding.evidence.push(Proof::new("/proc/buddyinfo", field, blocks));
-    let failed = memory.count("htlb_buddy_alloc_fail").known().copied();
-    let failed = failed.filter(|failed| *failed > 0);
-    let proof = failed.map(|failed| Proof::new("/proc/vmstat", "htlb_buddy_alloc_fail", failed));
-    finding.evidence.extend(proof);
-    let available = memory.get("MemAvailable").known().copied();
-    let room = available.map(|available| (available, available.0 / request.page.0.max(1)));
-    match room.filter(|(_, room)| *room < request.more()) {
-        Some((available, room)) => finding.fix.push(format!(
-            "a request now gets at most {} pages of {name}, as MemAvailable is {available}: stop programs first, or {}",
-            request.now.saturating_add(room),
-            boot_pages(evidence, request.page, request.whole)
-        )),
-        None => fragmented(evidence, finding, request, blocks),
+    let memory = &evidence.snapshot.memory;
+    let blocks = whole_blocks(evidence, request.page);
+    let too_few = blocks.filter(|blocks| *blocks < request.more());
+    if let Some(blocks) = too_few {
+        let field = format!("free blocks of {}", request.page.exact());
+        finding.evidence.push(Proof::new("/proc/buddyinfo", field, blocks));
+        let failed = memory.count("htlb_buddy_alloc_fail").known().copied();
+        let failed = failed.filter(|failed| *failed > 0);
+        let proof = failed.map(|failed| Proof::new("/proc/vmstat", "htlb_buddy_alloc_fail", failed));
+        finding.evidence.extend(proof);
     }
+    match (little_memory(evidence, &finding.fix, request), too_few) {
+        (Some(fix), _) => finding.fix.push(fix),
+        (None, Some(blocks)) => fragmented(evidence, finding, request, blocks),
+        (None, None) => {}
+    }
+}
+
+/// Why a request while the machine runs would stop before so many pages, if it would: likely that is why an earlier one did.
+pub(crate) fn hindrance(evidence: &Evidence, page: Bytes, now: u64, whole: u64) -> Option<&'static str> {
+    let request = Request { page, now, whole };
+    let is_in_pieces = || whole_blocks(evidence, page).is_some_and(|blocks| blocks < request.more());
+    match little_memory(evidence, &[], request) {
+        Some(_) => Some("memory is short"),
+        None => is_in_pieces().then_some("free memory is in smaller blocks"),
+    }
+}
+
+/// Memory that programs and the kernel need as they run, in hundredths of all.
+const TO_SPARE: u64 = 5;
+
+/// What to do where too little memory is available for the request, or it would leave too little.
+fn little_memory(evidence: &Evidence, fixes: &[String], request: Request) -> Option<String> {
+    let available = *evidence.snapshot.memory.get("MemAvailable").known()?;
+    let name = request.page.exact();
+    let room = available.0 / request.page.0.max(1);
+    let more = Bytes(request.page.0.saturating_mul(request.more()));
+    let left = Bytes(available.0.saturating_sub(more.0));
+    let least = total(evidence).map_or(0, |total| total.0 / 100 * TO_SPARE);
+    let what = match room < request.more() {
+        true => format!(
+            "a request now gets at most {} pages of {name}, as MemAvailable is {available}",
+            request.now.saturating_add(room)
+        ),
+        false if left.0 < least => {
+            format!("memory is short: of the {available} that is available now, {more} more in the pool leaves {left}")
+        }
+        false => return None,
+    };
+    let boot = boot_pages(evidence, request.page, request.whole);
+    // Some findings have that as a fix of their own.
+    let boot = match fixes.iter().any(|fix| fix.ends_with(&boot)) {
+        true => "request them at boot",
+        false => &boot,
+    };
+    Some(format!("{what}: stop programs first, or {boot}"))
 }
 
 /// Memory is there, and not in blocks that are large enough.
@@ -101,5 +138,9 @@ mod tests {
             poor.fix.iter().any(|fix| fix.contains("at most 3 pages of 2M")),
             "{poor:?}"
         );
+        // 16M leave nearly nothing of 20M, whether blocks hold them or not; of 12G they leave enough.
+        let is_short = |finding: &Finding| finding.fix.iter().any(|fix| fix.starts_with("memory is short"));
+        assert!(is_short(&short(8, 20 << 10)) && is_short(&short(5, 20 << 10)));
+        assert!(!is_short(&short(8, 12 << 20)));
     }
 }

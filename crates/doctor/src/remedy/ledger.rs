@@ -10,7 +10,7 @@ use programs::Evidence;
 
 use super::at_once::{Request, add_limit};
 use super::{Need, Remedy};
-use crate::facts::{default_size, distribution, persistent, total};
+use crate::facts::{counted, default_size, distribution, persistent, total};
 use crate::kept::keep_pool;
 use crate::pools::STARVES;
 
@@ -80,7 +80,8 @@ struct Account {
 impl<'e> Ledger<'e> {
     /// Nothing is asked of the machine yet.
     pub(crate) fn of(evidence: &'e Evidence) -> Self {
-        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        let pools = counted(evidence).unwrap_or_default();
+        let pools = pools.iter();
         // A pool that could not be read has no account: nothing is advised for it.
         let account = |pool: &Pool| {
             let (now, used) = (*pool.nr.known()?, pool.taken()?);
@@ -159,7 +160,8 @@ impl<'e> Ledger<'e> {
     fn requests(&self, remedy: &Remedy) -> Option<Request> {
         let is_now = remedy.goal.is_some() || remedy.text.contains("nr_hugepages");
         let page = remedy.needs.iter().filter(|_| is_now).find_map(Need::page)?;
-        self.evidence.snapshot.pool(page)?;
+        // A pool that a boot line is to make takes none of them.
+        counted(self.evidence).ok()?.iter().find(|pool| pool.size == page)?;
         let account = self.pools.get(&page)?;
         let (now, whole) = (account.now, account.whole);
         (whole > now).then_some(Request { page, now, whole })

@@ -26,6 +26,10 @@ pub(crate) const RELEASE: &str = "/proc/sys/kernel/osrelease";
 /// Where the kernel says how it preempts itself (CONFIG_PREEMPT_DYNAMIC).
 pub const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
+/// Its size, in words: on x86 it is known, and elsewhere a tree that a person made may not have it.
+const BASE_PAGE: &str =
+    "the size of base pages (getconf PAGESIZE), which neither /proc/cpuinfo nor the kernel's release shows";
+
 fn not_read() -> Reading<Choice> {
     Reading::absent(PREEMPT)
 }
@@ -47,12 +51,19 @@ impl Kernel {
     }
 }
 
-/// As reported; else 4 KiB where `/proc/cpuinfo` is of the x86 form, which knows no other base page.
+/// Is it a kernel of x86-64 by its name, as distributions build it: `5.14.0-362.el9.x86_64`, `6.1.0-18-amd64`?
+pub(super) fn is_named_x86(source: &Source) -> bool {
+    let release = source.line(RELEASE);
+    let ends = |release: &String| [".x86_64", "-amd64"].iter().any(|name| release.ends_with(name));
+    release.known().is_some_and(ends)
+}
+
+/// As reported; else 4 KiB where `/proc/cpuinfo` or the kernel's name is of the x86 form, which knows no other base page.
 fn base_page(source: &Source) -> Reading<Bytes> {
     let told = source.number(PAGE_SIZE);
     let is_x86 = || {
         let cpuinfo = source.text("/proc/cpuinfo");
-        cpuinfo.known().is_some_and(|text| text.contains("vendor_id"))
+        cpuinfo.known().is_some_and(|text| text.contains("vendor_id")) || is_named_x86(source)
     };
     match told {
         Reading::Known(size) if size.is_power_of_two() && size >= 4096 => Reading::Known(Bytes(size)),
@@ -61,6 +72,8 @@ fn base_page(source: &Source) -> Reading<Bytes> {
             Reading::Unread(Unread::new(Cause::Garbled, format!("{PAGE_SIZE}:1"), why))
         }
         Reading::Unread(why) if why.unread == Cause::Absent && is_x86() => Reading::Known(Bytes::kib(4)),
+        // The file is one of a capture alone.
+        Reading::Unread(why) if why.unread == Cause::Absent => Reading::absent(BASE_PAGE),
         Reading::Unread(why) => Reading::Unread(why),
     }
 }

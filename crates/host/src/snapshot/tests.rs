@@ -83,6 +83,22 @@ fn what_is_garbled_is_named_by_path_line_item_and_wanted_type() {
 }
 
 #[test]
+fn a_kernel_of_x86_is_known_by_its_name() {
+    let named = |release: &str| {
+        let tree = Tree::new().line("/proc/sys/kernel/osrelease", release);
+        take(tree.line(&format!("{THP}/enabled"), "always [madvise] never"))
+    };
+    for release in ["5.14.0-362.8.1.el9_3.x86_64", "6.1.0-18-amd64"] {
+        let machine = named(release);
+        assert_eq!(machine.base_page(), Reading::Known(Bytes::kib(4)), "{release}");
+        assert_eq!(machine.pmd_page(), Reading::Known(Bytes::mib(2)), "{release}");
+    }
+    // A tree that a person made has no file of a capture.
+    let why = words(&named("6.8.0-60-generic").base_page());
+    assert!(why.starts_with("absent: the size of base pages"), "{why}");
+}
+
+#[test]
 fn amounts_that_overflow_are_garbled_and_sums_saturate() {
     let machine = take(
         Tree::new()

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hugetlb::{name_of, size_in_name, sizes_in_names};
+use super::kernel::is_named_x86;
 use super::numbers::Numbers;
 use crate::{Source, parse};
 
@@ -211,6 +212,7 @@ fn pmd_size(source: &Source, path: &str) -> Reading<Bytes> {
         cpuinfo
             .known()
             .is_some_and(|text| text.contains("vendor_id") && text.contains("\nflags"))
+            || is_named_x86(source)
     };
     match told {
         absent if absent.is_absent() && is_x86() => Reading::Known(Bytes::mib(2)),

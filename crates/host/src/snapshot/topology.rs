@@ -84,6 +84,12 @@ impl Topology {
             .collect()
     }
 
+    /// Has the machine no such node? Without any, as on a kernel without NUMA, that is not known.
+    pub fn lacks(&self, node: u32) -> bool {
+        let nodes = self.nodes.known().map_or(&[][..], Vec::as_slice);
+        !nodes.is_empty() && nodes.iter().all(|own| own.node != node)
+    }
+
     /// The node of a CPU.
     pub fn node_of(&self, cpu: u32) -> Option<u32> {
         let holds = |node: &&Node| node.cpus.known().is_some_and(|cpus| cpus.contains(cpu));
@@ -117,12 +123,15 @@ impl Node {
     }
 }
 
-/// The numbers of the online nodes, in order.
+/// The numbers of the online nodes, in order. A tree of few files need not have the directories of all.
 pub fn node_numbers(source: &Source) -> Reading<Vec<u32>> {
     source.list(NODES).map(|names| {
         let number = |name: &String| name.strip_prefix("node")?.parse().ok();
-        let mut nodes: Vec<u32> = names.iter().filter_map(number).collect();
+        let online: Reading<CpuList> = source.value(&format!("{NODES}/online"), "a list of nodes");
+        let online = online.known().into_iter().flat_map(CpuList::iter);
+        let mut nodes: Vec<u32> = names.iter().filter_map(number).chain(online).collect();
         nodes.sort_unstable();
+        nodes.dedup();
         nodes
     })
 }

@@ -264,7 +264,7 @@ pub struct Doctor {
     /// List the rules that could not be judged, and why
     #[arg(long, short)]
     pub verbose: bool,
-    /// Check configuration files instead of a machine (repeatable)
+    /// Check configuration files and logs instead of a machine (repeatable)
     ///
     /// Files given together are checked together. With --root they are checked against that machine.
     #[arg(long, value_name = "FILE")]
@@ -272,7 +272,7 @@ pub struct Doctor {
     /// Name the kind of the files, if name and content do not show it
     ///
     /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, firecracker, proxmox, vmware, dpdk, node, incus,
-    /// tuned, script, provision, kata, oracle, nova.
+    /// tuned, script, provision, kata, oracle, nova, log, elasticsearch.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
 }

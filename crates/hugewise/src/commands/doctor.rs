@@ -3,6 +3,7 @@
 mod own;
 
 use std::cmp::Reverse;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use doctor::Rule;
@@ -10,6 +11,7 @@ use host::{Input, Snapshot, Source};
 use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Given;
+use programs::config::given::{FileKind, is_log_name};
 
 use super::diagnosis::diagnose;
 use super::session::Session;
@@ -42,10 +44,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     let not_read = unread.iter().cloned().chain(given.not_read()).collect();
     let evidence = match alone {
         true => Evidence::of_files(given),
-        false => Evidence {
-            files: given,
-            ..evidence(session, Snapshot::take(&session.source))
-        },
+        false => evidence(session, Snapshot::take(&session.source)).with_files(given),
     };
     let judged = match alone {
         true => Doctor::of(&evidence),
@@ -82,7 +81,7 @@ fn given(args: &args::Doctor) -> anyhow::Result<Read> {
     let mut read = Read::default();
     for file in &args.file {
         let name = file.display().to_string();
-        let bytes = Input::Configuration.read(file);
+        let bytes = input(file, args.kind).read(file);
         let bytes = bytes.with_context(|| format!("--file {name}"))?;
         let mut with = read.given.clone();
         match with.add(&name, &bytes, args.kind) {
@@ -95,6 +94,12 @@ fn given(args: &args::Doctor) -> anyhow::Result<Read> {
         }
     }
     Ok(read)
+}
+
+/// Logs may be longer than configuration.
+fn input(file: &Path, kind: Option<FileKind>) -> Input {
+    let is_log = kind.map_or_else(|| is_log_name(&file.to_string_lossy()), |kind| kind == FileKind::Log);
+    if is_log { Input::Log } else { Input::Configuration }
 }
 
 fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Result<Outcome> {

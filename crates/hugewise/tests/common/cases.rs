@@ -118,10 +118,7 @@ impl Inputs {
             None => Doctor::of(&Evidence::of_files(given)),
             Some(_) => {
                 let source = self.source();
-                let evidence = Evidence {
-                    files: given,
-                    ..Evidence::gather(&source)
-                };
+                let evidence = Evidence::gather(&source).with_files(given);
                 diagnose(&source, &evidence)
             }
         }

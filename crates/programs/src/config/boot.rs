@@ -1,6 +1,7 @@
 //! The hugetlb parameters of the boot command line, taken in order as the kernel does (hugetlbpage.rst, mm/hugetlb.c).
 
 use host::parse::memparse;
+use host::snapshot::Topology;
 use model::Bytes;
 
 use super::boot_thp::ThpSizes;
@@ -364,6 +365,22 @@ impl Boot {
                 let why = IgnoredWhy::NodesTooOld;
                 self.ignored.push(Ignored { parameter, why });
                 pool.pages = PoolRequest::Total(nodes.first().map_or(0, |(node, _)| u64::from(*node)));
+            }
+        }
+        self
+    }
+
+    /// The same line on a machine that lacks some of its nodes: the kernel drops a list with one (hugepages_setup() of Linux 5.19 and later).
+    #[must_use]
+    pub fn on_nodes(mut self, topology: &Topology) -> Self {
+        for pool in &mut self.pools {
+            let PoolRequest::ByNode(nodes) = &mut pool.pages else {
+                continue;
+            };
+            if let Some(&(node, _)) = nodes.iter().find(|(node, _)| topology.lacks(*node)) {
+                let why = IgnoredWhy::NoSuchNode(node);
+                let parameter = PoolRequest::ByNode(std::mem::take(nodes)).to_string();
+                self.ignored.push(Ignored { parameter, why });
             }
         }
         self

@@ -76,6 +76,8 @@ pub struct Config {
     pub pool_lines: Reading<Vec<PoolLine>>,
     /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
     pub enclaves: Option<Setting>,
+    /// Units that the administrator wrote, and no package.
+    pub own_units: Reading<Given>,
     /// Instances of Oracle that files of a root describe.
     pub instances: Reading<Vec<Parameters>>,
     /// Users and groups.
@@ -156,7 +158,9 @@ impl Config {
     /// Reads everything once. The snapshot has the page sizes for which the kernel has pools.
     pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
         let pools = snapshot.pools.known();
-        let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
+        // Where they are not known, those that no machine has are left out.
+        let sizes = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
+        let sizes: Vec<Bytes> = sizes.unwrap_or_else(|| Boot::SIZES.to_vec());
         let unheard = sysctl_files::unheard(source);
         let of_sysctl = unheard.as_ref().map(drop).map_err(Unread::clone);
         let mut unheard = unheard.unwrap_or_default();
@@ -172,7 +176,7 @@ impl Config {
         let mut noticed = Vec::new();
         let units = commands::of_units(source, &mut noticed);
         let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &units, &mut noticed).into();
-        let pool_lines = pool_lines::read(source, &next_boot, &units, &mut noticed).into();
+        let pool_lines = pool_lines::read(source, &next_boot, &units, &snapshot.topology, &mut noticed).into();
         let refused = refused(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
             lines.retain(|line| boot_thp::is_policy(&line.value));
@@ -183,7 +187,7 @@ impl Config {
             unheard,
             boot: source
                 .line("/proc/cmdline")
-                .map(|line| as_taken(Boot::parse(&line, sizes.as_deref()), snapshot)),
+                .map(|line| as_taken(Boot::parse(&line, Some(&sizes)), snapshot)),
             sysctl,
             limits,
             thp_policy,
@@ -191,6 +195,7 @@ impl Config {
             pool_lines,
             enclaves: pool_lines::enclaves(source),
             next_boot: next_boot.ok().flatten(),
+            own_units: own_units(source).into(),
             instances: instances::read(source).into(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
@@ -228,7 +233,8 @@ fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
         Some((page, pmd)) => boot.with_thp_sizes(*page, *pmd),
         None => boot,
     };
-    boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
+    boot.on_nodes(&snapshot.topology)
+        .with_sysctl(!lacks(Feature::SysctlAtBoot), default)
 }
 
 /// What the kernel, PAM and tuned refuse or ignore of the machine's own files: the setting stays as it was, and nothing else says so. `more` was
@@ -259,6 +265,28 @@ fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
         mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
         mounts
     })
+}
+
+/// Those in /etc/systemd/system that are no links to files of packages, with their drop-ins.
+fn own_units(source: &Source) -> Result<Given, Unread> {
+    let [own, ..] = unit::DIRECTORIES;
+    let is_packaged = |name: &str| {
+        let real = source.real(&format!("{own}/{name}"));
+        ["/usr/lib/", "/lib/", "/dev/"]
+            .iter()
+            .any(|other| real.starts_with(other))
+    };
+    let mut given = Given::default();
+    let mut names = files::listed(source, own)?;
+    // A template starts nothing itself.
+    names.retain(|name| name.ends_with(".service") && !name.ends_with("@.service") && !is_packaged(name));
+    let paths: Result<Vec<_>, _> = names.iter().map(|name| unit::files(source, name)).collect();
+    for path in paths?.concat() {
+        let text = files::content(source, &path)?.unwrap_or_default();
+        // What is wrong in a unit is said where its service runs.
+        drop(given.add(&path, text.as_bytes(), Some(given::FileKind::Unit)));
+    }
+    Ok(given)
 }
 
 fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {

@@ -30,6 +30,8 @@ pub enum IgnoredWhy {
     Misspelt(&'static str),
     /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
     NodesTooOld,
+    /// The machine lacks this node of a list of `NODE:PAGES`.
+    NoSuchNode(u32),
     /// It is no policy of THP, which are these.
     NotAPolicy(&'static str),
     /// The kernel refuses its sizes of THP.
@@ -44,6 +46,11 @@ impl IgnoredWhy {
     pub fn text(self) -> String {
         let why = match self {
             Self::Misspelt(meant) => return format!("the kernel has no such parameter: it is `{meant}=`"),
+            Self::NoSuchNode(node) => {
+                return format!(
+                    "this machine has no NUMA node {node}, and the kernel drops the whole list (before 5.19 it may keep what stands before that node)"
+                );
+            }
             Self::NotAPolicy(policies) => return format!("the kernel takes one of {policies}"),
             Self::NotThpSizes(why) => return format!("the kernel refuses the whole value: {why}"),
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",

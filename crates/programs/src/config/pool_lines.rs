@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use host::Source;
-use model::{Bytes, Unread};
+use host::snapshot::Topology;
+use model::{Bytes, Cause, Unread};
 
 use super::files::{Line, content, first, has_configuration, said, taken};
 use super::given::script::{self, Unresolved, Written};
@@ -34,9 +35,11 @@ pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
     units: &Result<Vec<Written>, Unread>,
+    topology: &Topology,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<PoolLine>, Unread> {
     has_configuration(source)?;
+    let mut summed = |all: &[Setting]| there(all.iter().filter_map(PoolWrite::of).collect(), topology, refused);
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
     let units = units.as_ref().map_err(Clone::clone)?;
@@ -44,9 +47,9 @@ pub(super) fn read(
     for written in units.iter().chain(&script) {
         lines.extend(summed(written.known(Unresolved::may_be_pool)?));
     }
-    lines.extend(PoolWrite::by_size(&pf_ring(source)?, None));
+    lines.extend(there(pf_ring(source)?, topology, refused));
     for (path, text) in profiles(source)? {
-        lines.extend(in_profile(&path, &text, refused));
+        lines.extend(in_profile(&path, &text, topology, refused));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
     lines.extend(next.iter().flat_map(|next| at_boot(&next.place, &next.boot)));
@@ -139,6 +142,17 @@ impl PoolWrite {
         Some(Self { line, node, after })
     }
 
+    /// Why it sets nothing, if the machine lacks its node.
+    pub(super) fn stray(&self, topology: &Topology) -> Option<Unread> {
+        let node = self.node.filter(|node| topology.lacks(*node))?;
+        let why = format!(
+            "this machine has no NUMA node {node} (/sys/devices/system/node/node{node}): the write fails, and its {} pages are not requested. \
+             Leave it out, or request them on a node that the machine has",
+            self.line.pages
+        );
+        Some(Unread::new(Cause::Garbled, &self.line.place, why))
+    }
+
     /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
     pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
         Self::by_size(writes, Some(default))
@@ -179,14 +193,15 @@ impl PoolWrite {
 /// Writes that hold, by node, each with its number.
 type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 
-/// The lines of one size, which may be those of several nodes, as one.
-fn summed(all: &[Setting]) -> Vec<PoolLine> {
-    let writes: Vec<PoolWrite> = all.iter().filter_map(PoolWrite::of).collect();
+/// The lines of one size, which may be those of several nodes, as one, without those of nodes that the machine lacks.
+fn there(mut writes: Vec<PoolWrite>, topology: &Topology, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
+    refused.extend(writes.iter().filter_map(|write| write.stray(topology)));
+    writes.retain(|write| write.stray(topology).is_none());
     PoolWrite::by_size(&writes, None)
 }
 
 /// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
-fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
+fn in_profile(path: &str, text: &str, topology: &Topology, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
     let (mut lines, mut by_file) = (Vec::new(), Vec::new());
     for set in sets(path, text) {
         match set {
@@ -196,7 +211,8 @@ fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine
         }
     }
     refused.extend(by_file.iter().filter_map(written::refused));
-    lines.extend(summed(&by_file));
+    let writes = by_file.iter().filter_map(PoolWrite::of).collect();
+    lines.extend(there(writes, topology, refused));
     lines
 }
 

@@ -435,6 +435,31 @@ fn commands_at_start_request_pools_and_the_last_write_to_a_file_holds() {
     );
 }
 
+/// Without that node the kernel has no such file; a capture without nodes does not show which there are.
+#[test]
+fn pages_of_a_node_that_is_not_there_are_not_requested() {
+    const PF_RING: (&str, &str) = (
+        "/etc/pf_ring/hugepages.conf",
+        "node=0 hugepagenumber=4\nnode=1 hugepagenumber=8\n",
+    );
+    let file = |node: u32| format!("devices/system/node/node{node}/hugepages/hugepages-1048576kB/nr_hugepages");
+    let lines = [0, 1].map(|node| format!("{} = {}\n", file(node), node + 1)).concat();
+    let tree = Tree::new().file("/etc/sysfs.conf", lines).file(PF_RING.0, PF_RING.1);
+    let asked = |tree: Tree| {
+        let config = read(tree);
+        let lines = config.pool_lines.known().expect("lines").iter();
+        let pages: Vec<u64> = lines.map(|line| line.pages).collect();
+        let places: Vec<String> = config.refused.into_iter().map(|why| why.place).collect();
+        (pages, places)
+    };
+    assert_eq!(asked(tree.clone()), (vec![3, 12], Vec::new()));
+    let one = tree.line("/sys/devices/system/node/node0/cpulist", "0-7");
+    let refused = ["/etc/pf_ring/hugepages.conf:2", "/etc/sysfs.conf:2"].map(str::to_owned);
+    let (pages, mut places) = asked(one);
+    places.sort();
+    assert_eq!((pages, places), (vec![1, 4], refused.to_vec()));
+}
+
 /// Page size, unless it is the default, and number of each request of these files.
 fn requests(files: &[(&str, &str)]) -> Vec<(Option<Bytes>, u64)> {
     let tree = Tree::new().line("/etc/hostname", "a");

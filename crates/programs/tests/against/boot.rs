@@ -1,6 +1,7 @@
 //! Boot lines against what mm/hugetlb.c of Linux 5.16 and later takes of them on x86-64 (hugepages_setup(), hugepagesz_setup(),
 //! default_hugepagesz_setup(), memparse() and next_arg(), followed by hand over each line).
 
+use host::{Snapshot, Source, Tree};
 use model::Bytes;
 use programs::config::{Boot, IgnoredWhy};
 
@@ -99,4 +100,15 @@ fn what_a_count_loses_and_what_a_name_should_be_is_said() {
         (Some(0), Some(3))
     );
     assert_eq!(old.ignored[0].why, IgnoredWhy::NodesTooOld);
+    // It drops a list with a node that is not online.
+    let node = |node: u32| format!("/sys/devices/system/node/node{node}/cpulist");
+    let tree = Tree::new().line(&node(0), 0).line(&node(2), 1);
+    let topology = Snapshot::take(&Source::from_tree("test", tree)).topology;
+    let some = Boot::parse("hugepagesz=1G hugepages=0:16,1:8,2:4", None).on_nodes(&topology);
+    assert_eq!(some.pages_of(Bytes::gib(1), None), Some(0));
+    let last = some.ignored.last().expect("what follows");
+    assert_eq!(
+        (&*last.parameter, last.why),
+        ("0:16,1:8,2:4", IgnoredWhy::NoSuchNode(1))
+    );
 }

@@ -9,6 +9,7 @@ use super::starts::{Start, program};
 use super::yaml::{self, Node, What};
 use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
+use crate::locks::NODE_FILES;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
@@ -27,6 +28,8 @@ pub struct Run {
     pub is_partial: bool,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
+    /// Is the file of a node of Elasticsearch or OpenSearch mounted in it?
+    pub(super) has_node_file: bool,
     /// Has it a limit of memory?
     pub(super) is_limited: bool,
     /// Is it a unit of systemd?
@@ -113,6 +116,7 @@ impl Run {
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
+            "-v" | "--volume" | "--mount" => self.has_node_file |= names_node_file(value),
             "-e" | "--env" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 self.set(&place, name, value);
@@ -245,6 +249,9 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     for (name, value, node) in pairs(service.get("environment")) {
         run.set(&node.place(), name, value);
     }
+    let volumes = service.items_of("volumes").iter();
+    let mut volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("target")));
+    run.has_node_file = volumes.any(names_node_file);
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }
@@ -258,6 +265,11 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
     }
     Ok(run.of_image(service.text_of("image").unwrap_or_default()))
+}
+
+/// `./es.yml:/usr/share/elasticsearch/config/elasticsearch.yml:ro`, or what of it is in the container.
+fn names_node_file(volume: &str) -> bool {
+    NODE_FILES.iter().any(|name| volume.contains(name))
 }
 
 /// Names and values, of a map or of a list.

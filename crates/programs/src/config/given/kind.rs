@@ -9,7 +9,8 @@ use super::compose::{is_command, is_runtime};
 use super::guest::{is_firecracker, is_hypervisor};
 use super::{bottlerocket, dockerd, incus, ini, kata, manager, node, nova, provision, proxmox, quadlet, script, shell};
 use crate::config::{Parameters, tuned, unit, written};
-use crate::dpdk;
+use crate::locks::{NODE_FILES, is_node_file};
+use crate::{dpdk, messages};
 use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
 
 /// Kinds of files that can be judged without a machine.
@@ -63,6 +64,10 @@ pub enum FileKind {
     Oracle,
     /// nova.conf of OpenStack's compute service.
     Nova,
+    /// What a program wrote about its pages: a log, or a terminal.
+    Log,
+    /// elasticsearch.yml or opensearch.yml.
+    Elasticsearch,
 }
 
 /// Why a file cannot be judged.
@@ -83,6 +88,9 @@ pub enum GivenError {
     /// It is not of the kind that was named.
     #[error("{path}: nothing in it is of the kind `{kind}`, and neither its name nor its content shows another (--as {kind} is for such files only)", kind = .kind.name())]
     NotThat { path: String, kind: FileKind },
+    /// It was to be a log.
+    #[error("{path}: no line of it is a message that is known here (docs/reference/messages.md lists them)")]
+    NoMessage { path: String },
     /// It is not what it was taken for.
     #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
     Garbled(Unread),
@@ -96,6 +104,9 @@ impl FileKind {
     pub fn of(path: &str, text: &str) -> Result<Self, GivenError> {
         if let Some(kind) = Self::by_name(path) {
             return Ok(kind);
+        }
+        if is_log_name(path) && messages::is_log(text) {
+            return Ok(Self::Log);
         }
         if script::is_script(path, text) {
             return Self::of_script(path, text);
@@ -119,9 +130,10 @@ impl FileKind {
         let path = path.to_owned();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
+            [] if !is_code(&path, text) && messages::is_known(text) => return Ok(Self::Log),
             [] if Tree::of_terminal(text).is_some() => return Err(GivenError::OfMachine { path }),
             [] if provision::is_about_pages(text) => return Ok(Self::Provision),
-            [] => "neither its name nor its content shows it".to_owned(),
+            [] => "neither its name nor its content shows it, and no line of it is a message that is known".to_owned(),
             _ => {
                 let words: Vec<&str> = fits.iter().map(|kind| kind.name()).collect();
                 format!("its content could be {}", words.join(" or "))
@@ -185,6 +197,7 @@ impl FileKind {
                 | Self::Incus
                 | Self::Script
                 | Self::Provision
+                | Self::Log
         );
         if has_form || self.fits(text) {
             return true;
@@ -193,6 +206,7 @@ impl FileKind {
             Self::Unit => lines.any(|line| line.starts_with('[') && line.ends_with(']')),
             Self::Mysql => lines.any(|line| line.starts_with('[') || (assigns(line) && !is_form(line))),
             Self::Postgres => lines.any(|line| assigns(line) && !is_form(line)),
+            Self::Limits => lines.any(limit_line),
             Self::Java => lines.any(|line| line.starts_with("-X") || line.starts_with("-D") || line.starts_with('@')),
             Self::Cmdline => lines.clone().count() <= 3 && lines.any(|line| line.split_whitespace().any(is_parameter)),
             _ => false,
@@ -230,6 +244,7 @@ impl FileKind {
             "options" | "vmoptions" if name.contains("jvm") || extension == "vmoptions" => Self::Java,
             _ if below("jvm.options.d") => Self::Java,
             _ if SCRIPTS.contains(&name) => Self::Environment,
+            "yml" if NODE_FILES.contains(&name) => Self::Elasticsearch,
             "yaml" | "yml" if name.starts_with("compose.") || name.starts_with("docker-compose") => Self::Compose,
             _ => return None,
         })
@@ -247,7 +262,7 @@ impl FileKind {
             Self::Tuned => tuned::is_profile(text),
             Self::Cmdline if written::is_pf_ring(text) => false,
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
-            Self::Limits => any(limit_line),
+            Self::Limits => is_mostly(text, limit_line),
             // Indented it is the text of a file within another.
             Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]") || manager::is_one("", text),
             Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
@@ -278,12 +293,55 @@ impl FileKind {
             Self::Oracle => Parameters::is_in(text),
             Self::Nova => nova::is_nova(text),
             Self::Kata => kata::is_kata(text),
+            Self::Elasticsearch => is_node_file(text),
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
-            Self::Script => false,
+            Self::Script | Self::Log => false,
             Self::Provision => provision::is_tool(text) && provision::is_about_pages(text),
         }
     }
+}
+
+/// Is a file a log by its name? It may still be of any form.
+pub fn is_log_name(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".log") || name.contains(".log.") || matches!(name, "syslog" | "messages" | "dmesg")
+}
+
+/// Programs and texts about others quote messages.
+fn is_code(path: &str, text: &str) -> bool {
+    let (_, extension) = path.rsplit_once('.').unwrap_or_default();
+    text.starts_with("#!")
+        || matches!(
+            extension,
+            "c" | "cc"
+                | "cpp"
+                | "go"
+                | "h"
+                | "java"
+                | "js"
+                | "md"
+                | "nix"
+                | "pl"
+                | "pp"
+                | "py"
+                | "rb"
+                | "rs"
+                | "tf"
+                | "yaml"
+                | "yml"
+        )
+}
+
+/// Is at least half of a text so, but for comments? A log can quote a line of a file.
+fn is_mostly(text: &str, is_so: fn(&str) -> bool) -> bool {
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    let so = lines.iter().filter(|line| is_so(line)).count();
+    so > 0 && so * 2 >= lines.len()
 }
 
 /// Options in a variable that is set.
@@ -347,4 +405,6 @@ model::names!(FileKind, "a kind of file", {
     Kata => "kata",
     Oracle => "oracle",
     Nova => "nova",
+    Log => "log",
+    Elasticsearch => "elasticsearch",
 });

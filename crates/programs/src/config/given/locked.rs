@@ -24,12 +24,15 @@ pub struct Locked {
     pub what: Locks,
 }
 
+/// What packages of Elasticsearch and OpenSearch start.
+const NODES: [&str; 3] = ["elasticsearch", "opensearch", "systemd-entrypoint"];
+
 /// Varnish's log of requests, if no option sets its size (varnishd(1), `vsl_space`).
 const LOG: Bytes = Bytes::mib(80);
 
 impl Locked {
     /// Of one command of a service; `None` also for a command with a right to lock.
-    pub(super) fn of(service: &Service, start: &Start, servers: &[Server]) -> Option<Self> {
+    pub(super) fn of(service: &Service, start: &Start, servers: &[Server], nodes: &[Setting]) -> Option<Self> {
         let is_root = service
             .user
             .as_ref()
@@ -47,7 +50,7 @@ impl Locked {
             None if is_root => return None,
             None => match start.own(assigns) {
                 Some(words) => (pinned::memory(words)?, Locks::Guest),
-                None => return Self::asked(start, servers),
+                None => return Self::asked(start, servers, nodes),
             },
         };
         Some(Self {
@@ -58,7 +61,7 @@ impl Locked {
     }
 
     /// By a setting of its own. Containers and other users have limits of their own.
-    fn asked(start: &Start, servers: &[Server]) -> Option<Self> {
+    fn asked(start: &Start, servers: &[Server], nodes: &[Setting]) -> Option<Self> {
         let has_others = |word: &String| {
             let name = file_name(word);
             is_runtime(name) || matches!(name, "sudo" | "doas" | "prlimit")
@@ -66,7 +69,12 @@ impl Locked {
         if start.words.iter().any(has_others) {
             return None;
         }
-        let Some(lock) = Lock::asked(&start.place, &start.words, &start.environment) else {
+        let of_node = || {
+            start.own(|name| NODES.contains(&name))?;
+            Lock::of_node(&start.words, &start.environment, nodes)
+        };
+        let lock = Lock::asked(&start.place, &start.words, &start.environment);
+        let Some(lock) = lock.or_else(of_node) else {
             return Self::by_file(start, servers);
         };
         let heap = start.java().and_then(|java| java.jvm.heap_max);
@@ -111,7 +119,9 @@ mod tests {
         let text = format!("[Service]\nUser=qemu\n{lines} -m 4G -device vfio-pci,host=01:00.0\n");
         service.take("vm.service", &text, &mut Vec::new());
         let starts = service.starts(&[]);
-        starts.iter().any(|start| Locked::of(&service, start, &[]).is_some())
+        starts
+            .iter()
+            .any(|start| Locked::of(&service, start, &[], &[]).is_some())
     }
 
     #[test]
@@ -121,7 +131,9 @@ mod tests {
             let text = format!("[Service]\nUser=qemu\nExecStart=/usr/bin/qemu-system-x86_64 -m 4G {options}\n");
             service.take("vm.service", &text, &mut Vec::new());
             let starts = service.starts(&[]);
-            starts.iter().find_map(|start| Locked::of(&service, start, &[])?.bytes)
+            starts
+                .iter()
+                .find_map(|start| Locked::of(&service, start, &[], &[])?.bytes)
         };
         for options in [
             "-overcommit mem-lock=on",

@@ -46,10 +46,12 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use host::snapshot::Topology;
 use model::{Bytes, Unread};
 
 use super::{BootLine, LimitLine, Parameters, PoolWrite, Setting, Settings, Vmware};
-use crate::{Kind, Limit, dpdk, page_options};
+use crate::messages::{self, Said};
+use crate::{Kind, Limit, Lock, dpdk, image_names, page_options};
 use starts::{Start, with_arguments};
 
 pub use asks::Asks;
@@ -60,7 +62,7 @@ pub use guest::{Backing, Guest, Manager, Wrong, pages_at};
 pub use ini::Server;
 pub use java::Java;
 pub use kata::SANDBOX;
-pub use kind::{FileKind, GivenError};
+pub use kind::{FileKind, GivenError, is_log_name};
 pub use locked::Locked;
 pub use nova::{Nova, Reserved};
 pub use pod::{Asked, Container, Pod, Quantity, Volume};
@@ -80,6 +82,8 @@ pub struct Given {
     /// Files of variables of services: path and content.
     environment: Vec<(String, Vec<Setting>)>,
     java: Vec<Java>,
+    /// How nodes of Elasticsearch and OpenSearch are to lock their memory, a setting for each of their files.
+    nodes: Vec<Setting>,
     servers: Vec<Server>,
     /// Instances of Oracle.
     pub oracle: Vec<Parameters>,
@@ -115,6 +119,8 @@ pub struct Given {
     pub policies: Vec<Setting>,
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
+    /// What programs say in logs.
+    pub said: Vec<Said>,
     /// What is refused of nodes' files.
     pub refusals: Vec<Refusal>,
     kinds: BTreeSet<FileKind>,
@@ -134,6 +140,9 @@ impl Given {
             Some(kind) => kind.said(path, &text)?,
             None => FileKind::of(path, &text)?,
         };
+        if kind == FileKind::Log && !messages::is_log(&text) {
+            return Err(GivenError::NoMessage { path: path.to_owned() });
+        }
         self.take(path, &text, kind).map_err(GivenError::Garbled)?;
         self.kinds.insert(kind);
         for start in self.starts() {
@@ -143,6 +152,18 @@ impl Given {
             self.kinds.extend(start.server(Kind::Mysql).map(|_| FileKind::Mysql));
         }
         Ok(kind)
+    }
+
+    /// As a machine takes them that may lack nodes which they name.
+    #[must_use]
+    pub fn on(mut self, topology: &Topology) -> Self {
+        let stray = self.pool_writes.iter().filter_map(|write| write.stray(topology));
+        self.garbled.extend(stray);
+        self.pool_writes.retain(|write| write.stray(topology).is_none());
+        for line in &mut self.boot {
+            line.boot = std::mem::take(&mut line.boot).on_nodes(topology);
+        }
+        self
     }
 
     /// What the services start.
@@ -169,10 +190,19 @@ impl Given {
         let (mut all, servers) = (Vec::new(), self.servers(Kind::Mysql));
         for service in &self.services {
             let starts = service.starts(&self.environment);
-            let locked = starts.iter().filter_map(|start| Locked::of(service, start, &servers));
+            let locked = starts
+                .iter()
+                .filter_map(|start| Locked::of(service, start, &servers, &self.nodes));
             all.extend(locked.map(|locked| (service, locked)));
         }
         all
+    }
+
+    /// How the program of a container is to lock its memory: by its command, a variable, or the file of a node.
+    pub fn lock_of(&self, run: &Run) -> Option<Lock> {
+        let is_node = run.has_node_file || image_names::is_node(&run.image);
+        let of_file = || Lock::of_node(&run.words, &run.environment, &self.nodes).filter(|_| is_node);
+        Lock::asked(&run.place, &run.words, &run.environment).or_else(of_file)
     }
 
     /// JVMs: command lines, and those that services start.
@@ -211,6 +241,14 @@ impl Given {
     /// Memory that programs of DPDK ask of all nodes together, beside that of each: they accept one of both.
     pub fn asked_twice_of_dpdk(&self) -> Vec<Setting> {
         self.starts().iter().filter_map(Start::asks_twice).collect()
+    }
+
+    /// Where a program of DPDK is started that takes its pages by files: without a hugetlbfs of their size it has none. A script or a unit may mount one.
+    pub fn takes_by_files(&self) -> Option<String> {
+        let mut texts = self.services.iter().flat_map(|service| &service.texts);
+        let has_mount = !self.mounts.is_empty() || texts.any(|(_, text)| text.contains("hugetlbfs"));
+        let mut starts = self.starts().into_iter().filter(|_| !has_mount);
+        starts.find(Start::takes_by_files).map(|start| start.place)
     }
 
     /// Options of programs that ask for pages of a size.

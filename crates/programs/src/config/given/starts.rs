@@ -162,6 +162,13 @@ impl Start {
         value_of(&self.words, "--huge-dir")
     }
 
+    /// Is it one of DPDK that needs a hugetlbfs?
+    pub(super) fn takes_by_files(&self) -> bool {
+        let is_it = |name: &str| Kind::of(name, &[]) == Some(Kind::Dpdk);
+        let without = |word: &String| matches!(&**word, "--in-memory" | "--no-huge");
+        self.from(is_it).is_some_and(|own| !own.iter().any(without))
+    }
+
     /// Memory of all nodes together, which DPDK does not accept beside that of each.
     pub(super) fn asks_twice(&self) -> Option<Setting> {
         dpdk::socket_mem(&self.words)?;

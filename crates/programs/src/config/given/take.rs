@@ -1,5 +1,6 @@
 //! How files that were given are taken in, each by its kind.
 
+use host::Tree;
 use model::Unread;
 
 use super::garbled::empty;
@@ -16,7 +17,8 @@ use crate::config::tuned::Set;
 use crate::config::{
     BootLine, Parameters, PoolWrite, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
 };
-use crate::dpdk;
+use crate::locks::in_file;
+use crate::{dpdk, messages};
 
 impl Given {
     pub(super) fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
@@ -58,14 +60,44 @@ impl Given {
                 self.oracle.push(own);
             }
             FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
+            FileKind::Elasticsearch => {
+                let set = in_file(path, text);
+                self.nodes
+                    .push(set.unwrap_or_else(|| Setting::new(path, "bootstrap.memory_lock", "false")));
+            }
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
+            FileKind::Log => self.log(path, text),
             FileKind::Script => self.script(path, text)?,
             FileKind::Provision => self.provision(path, text)?,
         }
+        // Who shows what a command said often shows it, too.
+        let is_command = match kind {
+            FileKind::Java | FileKind::Qemu | FileKind::Dpdk => true,
+            FileKind::Compose => compose::is_command(text),
+            _ => false,
+        };
+        if is_command {
+            self.messages(path, text);
+        }
         Ok(())
+    }
+
+    fn log(&mut self, path: &str, text: &str) {
+        self.messages(path, text);
+        if Tree::of_terminal(text).is_some() {
+            let line = format!("{path}: what it shows of the machine (give it with --root, too)");
+            self.unresolved.push(line);
+        }
+    }
+
+    /// What programs say in it.
+    fn messages(&mut self, path: &str, text: &str) {
+        let said = messages::said(path, text);
+        self.kinds.extend(said.first().map(|_| FileKind::Log));
+        self.said.extend(said);
     }
 
     /// What Docker gives containers that set nothing.

@@ -7,6 +7,7 @@ mod parts;
 
 use doctor::explain::{Asked, Part, Usage};
 use model::Reading;
+use programs::LogLine;
 
 use self::facts::{answer, facts, name};
 use self::next::next;
@@ -93,8 +94,10 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
     for finding in &usage.findings {
         findings.row([&finding.severity.to_string(), &finding.id, &finding.consequence]);
     }
-    let mut log = Sheet::new("Its own log", ["line", "text"]);
-    usage.log.iter().for_each(|line| log.row([&line.place, &line.text]));
+    let mut log = Sheet::new("Its own log", ["line", "text", "means"]);
+    for LogLine { place, text, means } in &usage.log {
+        log.row([place, text, means.as_deref().unwrap_or_default()]);
+    }
     for cut in &usage.log_cut {
         let (file, read, size) = (&cut.file, &cut.read, &cut.size);
         log.note(format!("{file}: only the last {read} of {size} were read"));
