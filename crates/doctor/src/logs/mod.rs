@@ -5,6 +5,7 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::messages::{Outcome, Said};
 
+use super::facts::thp_file;
 use super::rule::{Answer, Case, Checks};
 use super::topics::Topic;
 
@@ -17,10 +18,10 @@ pub(super) const TOPIC: Topic = Topic {
 };
 
 fn said(evidence: &Evidence) -> Answer {
-    Ok(evidence.files.said.iter().map(case).collect())
+    Ok(evidence.files.said.iter().map(|said| case(evidence, said)).collect())
 }
 
-fn case(said: &Said) -> Case {
+fn case(evidence: &Evidence, said: &Said) -> Case {
     let severity = match said.message.outcome {
         Outcome::Fails => Severity::Error,
         Outcome::FallsBack | Outcome::Costs => Severity::Warning,
@@ -33,5 +34,18 @@ fn case(said: &Said) -> Case {
             case.seen(&said.place, "lines like it", said.times)
         })
         .fix_if(said.fix.is_empty(), "to see what backs it now: hugewise ps");
-    said.fix.iter().fold(case, Case::fix).link(Some(&said.message.link))
+    // A machine that is given must have the setting that a line of the fix writes.
+    let with = |case: Case, step: &String| match thp_setting(step).filter(|_| evidence.has_machine) {
+        Some((name, value)) => case.write_as(name, value, |_| step.clone()),
+        None => case.fix(step),
+    };
+    said.fix.iter().fold(case, with).link(Some(&said.message.link))
+}
+
+/// The THP setting that a line of a fix writes, with its value.
+fn thp_setting(step: &str) -> Option<(&str, &str)> {
+    let (_, command) = step.split_once("echo ")?;
+    let (value, path) = command.split_once(" > ")?;
+    let name = path.strip_prefix(thp_file("").as_str())?;
+    Some((name.split([',', ' ', ';']).next()?, value))
 }

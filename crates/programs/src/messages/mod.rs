@@ -61,6 +61,8 @@ pub struct Message {
 pub struct Said {
     /// File and line.
     pub place: String,
+    /// The line, from 1.
+    number: usize,
     /// The line.
     pub text: String,
     pub message: &'static Message,
@@ -127,46 +129,52 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// What the lines of a log say, each once.
 pub(crate) fn said(path: &str, text: &str) -> Vec<Said> {
-    let mut all: Vec<(usize, Said)> = Vec::new();
+    let mut all: Vec<Said> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let Some(said) = of_line(line.trim()) else { continue };
-        let is_same = |at: &usize| ptr::eq(all[*at].1.message, said.message);
-        let same: Vec<usize> = (0..all.len()).filter(is_same).collect();
-        let twin = same.iter().find(|at| all[**at].1.key() == said.key());
-        match twin.or(same.get(MOST - 1)) {
-            Some(at) => all[*at].1.times += 1,
-            None => all.push((number, said)),
+        if let Some(said) = of_line(path, number, line.trim()) {
+            add(&mut all, said);
         }
     }
-    let is_better = |own: &Said, (_, other): &(usize, Said)| {
-        other.message.program == own.message.program
-            && !other.message.is_general
-            && other.message.outcome != Outcome::Tells
-    };
-    let is_told_beside = |number: usize, (other, said): &(usize, Said)| {
-        let is_known = said.message.program != UNKNOWN && said.message.outcome != Outcome::Tells;
-        is_known && number.abs_diff(*other) <= BESIDE
-    };
-    let is_needless = |(number, own): &(usize, Said)| match &*own.message.program {
-        UNKNOWN => all.iter().any(|other| is_told_beside(*number, other)),
-        _ => own.message.is_general && all.iter().any(|other| is_better(own, other)),
-    };
-    let kept: Vec<&(usize, Said)> = all.iter().filter(|one| !is_needless(one)).collect();
-    let placed = |(number, said): &&(usize, Said)| Said {
-        place: format!("{path}:{number}"),
-        ..said.clone()
-    };
-    kept.iter().map(placed).collect()
+    let needless: Vec<bool> = all.iter().map(|own| is_needless(own, &all)).collect();
+    let all = all.into_iter().zip(needless);
+    all.filter_map(|(said, is_needless)| (!is_needless).then_some(said))
+        .collect()
+}
+
+/// Of many different lines of one message the last that is kept counts the others.
+fn add(all: &mut Vec<Said>, said: Said) {
+    let is_same = |at: &usize| ptr::eq(all[*at].message, said.message);
+    let same: Vec<usize> = (0..all.len()).filter(is_same).collect();
+    let twin = same.iter().find(|at| all[**at].key() == said.key());
+    match twin.or(same.get(MOST - 1)) {
+        Some(at) => all[*at].times += 1,
+        None => all.push(said),
+    }
+}
+
+/// Does another line of the log say it better?
+fn is_needless(own: &Said, all: &[Said]) -> bool {
+    let program = &own.message.program;
+    let mut others = all.iter().filter(|other| other.message.outcome != Outcome::Tells);
+    match &**program {
+        UNKNOWN => others.any(|other| other.message.program != UNKNOWN && own.number.abs_diff(other.number) <= BESIDE),
+        _ => {
+            own.message.is_general && others.any(|other| other.message.program == *program && !other.message.is_general)
+        }
+    }
 }
 
 /// A line of each message, and what it says.
 pub fn examples() -> impl Iterator<Item = Said> {
-    TABLE.messages.iter().filter_map(|message| of_line(&message.example))
+    TABLE
+        .messages
+        .iter()
+        .filter_map(|message| of_line("", 1, &message.example))
 }
 
 /// What a line means, if it is known.
 pub(crate) fn meaning(line: &str) -> Option<String> {
-    let known = of_line(line).filter(|said| said.message.program != UNKNOWN);
+    let known = of_line("", 1, line).filter(|said| said.message.program != UNKNOWN);
     known.map(|said| said.sentence())
 }
 
@@ -193,7 +201,7 @@ fn first(line: &str) -> Option<usize> {
     all.find(|&at| TABLE.messages[at].outcome != Outcome::Tells || !is_short(at))
 }
 
-fn of_line(line: &str) -> Option<Said> {
+fn of_line(path: &str, number: usize, line: &str) -> Option<Said> {
     let at = first(line)?;
     let (message, groups) = (&TABLE.messages[at], TABLE.each[at].captures(line)?);
     let names: Vec<&str> = TABLE.each[at].capture_names().flatten().collect();
@@ -207,7 +215,8 @@ fn of_line(line: &str) -> Option<Said> {
     let plain: Vec<&str> = names.iter().copied().filter(is_plain).collect();
     let fix = filled(&message.fix, &groups, &plain);
     Some(Said {
-        place: String::new(),
+        place: format!("{path}:{number}"),
+        number,
         text: line.chars().take(LONGEST_LINE).collect(),
         message,
         means: filled(&message.means, &groups, &names),

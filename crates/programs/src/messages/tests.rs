@@ -1,4 +1,8 @@
-use super::{Outcome, TABLE, filled, is_known, of_line, said};
+use super::{Outcome, Said, TABLE, filled, is_known, said};
+
+fn of_line(line: &str) -> Option<Said> {
+    super::of_line("app.log", 1, line)
+}
 
 #[test]
 fn each_message_is_found_in_its_example_and_no_other_takes_it() {

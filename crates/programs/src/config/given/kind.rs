@@ -11,7 +11,9 @@ use super::{bottlerocket, dockerd, incus, ini, kata, manager, node, nova, provis
 use crate::config::{Parameters, tuned, unit, written};
 use crate::locks::{NODE_FILES, is_node_file};
 use crate::{dpdk, messages};
-use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
+use signs::{boot_parameter, is_code, is_mostly, is_parameter, limit_line, named, sysctl_name, vmware_name};
+
+pub use signs::is_log_name;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -300,48 +302,6 @@ impl FileKind {
             Self::Provision => provision::is_tool(text) && provision::is_about_pages(text),
         }
     }
-}
-
-/// Is a file a log by its name? It may still be of any form.
-pub fn is_log_name(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name.ends_with(".log") || name.contains(".log.") || matches!(name, "syslog" | "messages" | "dmesg")
-}
-
-/// Programs and texts about others quote messages.
-fn is_code(path: &str, text: &str) -> bool {
-    let (_, extension) = path.rsplit_once('.').unwrap_or_default();
-    text.starts_with("#!")
-        || matches!(
-            extension,
-            "c" | "cc"
-                | "cpp"
-                | "go"
-                | "h"
-                | "java"
-                | "js"
-                | "md"
-                | "nix"
-                | "pl"
-                | "pp"
-                | "py"
-                | "rb"
-                | "rs"
-                | "tf"
-                | "yaml"
-                | "yml"
-        )
-}
-
-/// Is at least half of a text so, but for comments? A log can quote a line of a file.
-fn is_mostly(text: &str, is_so: fn(&str) -> bool) -> bool {
-    let lines = text.lines().map(str::trim);
-    let lines: Vec<&str> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    let so = lines.iter().filter(|line| is_so(line)).count();
-    so > 0 && so * 2 >= lines.len()
 }
 
 /// Options in a variable that is set.

@@ -60,11 +60,7 @@ impl Given {
                 self.oracle.push(own);
             }
             FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
-            FileKind::Elasticsearch => {
-                let set = in_file(path, text);
-                self.nodes
-                    .push(set.unwrap_or_else(|| Setting::new(path, "bootstrap.memory_lock", "false")));
-            }
+            FileKind::Elasticsearch => self.nodes.push(lock_in_file(path, text)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
@@ -74,12 +70,7 @@ impl Given {
             FileKind::Provision => self.provision(path, text)?,
         }
         // Who shows what a command said often shows it, too.
-        let is_command = match kind {
-            FileKind::Java | FileKind::Qemu | FileKind::Dpdk => true,
-            FileKind::Compose => compose::is_command(text),
-            _ => false,
-        };
-        if is_command {
+        if is_command(kind, text) {
             self.messages(path, text);
         }
         Ok(())
@@ -361,6 +352,20 @@ impl Given {
         self.pool_writes.retain(|write| !is_old(&write.line.place));
         self.unresolved.retain(|line| !is_open(line));
     }
+}
+
+/// Is it a command of a program?
+fn is_command(kind: FileKind, text: &str) -> bool {
+    match kind {
+        FileKind::Java | FileKind::Qemu | FileKind::Dpdk => true,
+        FileKind::Compose => compose::is_command(text),
+        _ => false,
+    }
+}
+
+/// Whether a node of Elasticsearch locks its memory: by default it does not.
+fn lock_in_file(path: &str, text: &str) -> Setting {
+    in_file(path, text).unwrap_or_else(|| Setting::new(path, "bootstrap.memory_lock", "false"))
 }
 
 /// The name of the file of a directory sysctl.d that has a setting.

@@ -82,3 +82,29 @@ pub(super) fn vmware_name(line: &str) -> Option<()> {
     let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.") || name.starts_with("sched.cpu.");
     known.then_some(())
 }
+
+/// How their names end.
+const CODE: &str = "c cc cpp go h java js md nix pl pp py rb rs tf yaml yml";
+
+/// Is a file a log by its name? It may still be of any form.
+pub fn is_log_name(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".log") || name.contains(".log.") || matches!(name, "syslog" | "messages" | "dmesg")
+}
+
+/// Programs and texts about others quote messages.
+pub(super) fn is_code(path: &str, text: &str) -> bool {
+    let (_, extension) = path.rsplit_once('.').unwrap_or_default();
+    text.starts_with("#!") || CODE.split(' ').any(|name| name == extension)
+}
+
+/// Is at least half of a text so, but for comments? A log can quote a line of a file.
+pub(super) fn is_mostly(text: &str, is_so: fn(&str) -> bool) -> bool {
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    let so = lines.iter().filter(|line| is_so(line)).count();
+    so > 0 && so * 2 >= lines.len()
+}
