@@ -122,6 +122,25 @@ fn arrows_only_go_down() {
     assert!(dependencies["model"].is_subset(&of_model.into()), "model does no I/O");
 }
 
+#[test]
+fn what_a_manifest_names_its_sources_use() {
+    for (name, used) in dependencies() {
+        let sources = sources_of(&name);
+        let is_named = |dependency: &str| {
+            let word = match dependency {
+                // Its library has a name of its own.
+                "perf-event2" => "perf_event".to_owned(),
+                other => other.replace('-', "_"),
+            };
+            let [path, import] = [format!("{word}::"), format!("use {word}")];
+            let mut texts = sources.values().map(|text| code(text));
+            texts.any(|text| text.contains(&path) || text.contains(&import))
+        };
+        let unused: Vec<&String> = used.iter().filter(|used| !is_named(used.as_str())).collect();
+        assert!(unused.is_empty(), "{name} does not use {unused:?}");
+    }
+}
+
 /// Which methods those are stands in clippy.toml; here only that each crate asks for it.
 #[test]
 fn every_crate_denies_the_methods_that_write_or_print() {

@@ -143,11 +143,12 @@ pub enum Event<'a> {
         least: Duration,
         budget: Duration,
     },
-    /// What can be seen in this time is more than the smallest effect asked for.
+    /// What can be seen is more than the smallest effect asked for.
     Forecast {
         /// What takes how long.
         forecast: &'a Forecast,
-        budget: Duration,
+        /// The time that was asked for.
+        budget: Option<Duration>,
     },
     /// The program has not ended for so long.
     StillRuns(Duration),

@@ -97,6 +97,11 @@ fn no_flip(request: &Request) -> Option<String> {
             "--ready starts the server, whose processes are not known before (write its program after `--`)".to_owned(),
         );
     }
+    if let Some(option) = request.about_starts {
+        return Some(format!(
+            "{option} is about starts of the server, and in one process every slice is one load (leave it out, or write --design runs)"
+        ));
+    }
     let what = if request.arms_file.is_some() {
         "--arms-file"
     } else if !request.places.is_empty() {

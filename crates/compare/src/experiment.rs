@@ -138,8 +138,10 @@ impl<E: Executor> Experiment<'_, E> {
         }
         Ok(if self.plan.most() < self.spec.most {
             Ended::Budget
-        } else {
+        } else if self.spec.all {
             Ended::Runs
+        } else {
+            Ended::UsualRuns
         })
     }
 
@@ -299,7 +301,7 @@ impl<E: Executor> Experiment<'_, E> {
     fn last_level(&self, ended: Ended, blocks: u32) -> f64 {
         match ended {
             Ended::Settled | Ended::Interrupted => self.plan.level(blocks),
-            Ended::Runs | Ended::Budget | Ended::ProgramEnded => self.plan.rest(blocks),
+            Ended::Runs | Ended::UsualRuns | Ended::Budget | Ended::ProgramEnded => self.plan.rest(blocks),
         }
     }
 

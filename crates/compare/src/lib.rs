@@ -51,7 +51,7 @@ pub use metric::Wanted;
 pub use process::{at_end, guarded};
 pub use program::threads;
 pub(crate) use program::{elf, memory};
-pub use request::{ArmsFile, Named, Request, Spec, Task};
+pub use request::{ArmsFile, Named, Request, Spec, Task, USUAL_RUNS};
 pub use runlog::{Keep, RunLog, finished};
 pub use schedule::Slot;
 pub use verdict::recheck::recheck;

@@ -17,7 +17,7 @@ use crate::technique::Technique;
 use crate::threads::Threads;
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
-const MOST: u32 = 30;
+pub const USUAL_RUNS: u32 = 30;
 /// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
 /// would say more about a process, but it is processes that differ.
 const PER_START: u32 = 4;
@@ -69,6 +69,8 @@ pub struct Request {
     pub least_coverage: f64,
     /// Are runs that end with an error accepted?
     pub ignore_failure: bool,
+    /// The option about the loads of each start that is typed.
+    pub about_starts: Option<&'static str>,
     /// Room in the pool for hugetlb arms.
     pub pool: Option<Bytes>,
     /// May no pages be borrowed?
@@ -148,7 +150,7 @@ impl Request {
             arms,
             wanted: self.task.asked.iter().map(|asked| asked.wanted.clone()).collect(),
             order: self.order,
-            most: self.runs.unwrap_or(MOST),
+            most: self.runs.unwrap_or(USUAL_RUNS),
             per_start: if method == Method::Slices { PER_START } else { 1 },
             looked: Vec::new(),
             earlier: Duration::ZERO,

@@ -1,7 +1,9 @@
 //! The hugetlb pages that files request, against the pools of the files or of the machine.
 
 mod asked;
+mod requests;
 mod room;
+mod shortage;
 mod taken;
 mod way;
 
@@ -15,15 +17,15 @@ use programs::config::given::{FileKind, Guest};
 use programs::config::{Given, Setting};
 
 use crate::facts::pages_for;
-use crate::remedy::{Need, Remedy};
-use crate::rule::{Case, Reason};
+use crate::rule::Reason;
 pub(super) use asked::{
-    demands, demands_of, dpdk_demand, java_demand, make_no_segments, mysql_demand, no_mmap, postgres, who,
+    demands, demands_of, dpdk_demand, is_no_hugetlbfs, java_demand, make_no_segments, mysql_demand, postgres, who,
 };
+pub(super) use requests::{Requested, Requests};
 pub(super) use room::Room;
-use room::{Part, Spare};
-pub(super) use taken::runs_by_proxmox;
-use taken::{Taken, unbound};
+pub(super) use shortage::{Shortage, shortages, waiting};
+use taken::Taken;
+pub(super) use taken::{programs_of_files, runs_by_proxmox};
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -87,10 +89,12 @@ impl Demand {
         }
     }
 
-    /// The size of another pool that has room for one which names no size, or for a guest. A JVM takes pages for its tables and code there too.
+    /// The size of another pool that has room for one which names no size, for a JVM or for a guest. A JVM takes pages for its tables
+    /// and code there too.
     fn roomier(&self, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<Bytes> {
         let is_guest = self.asker == FileKind::Libvirt;
-        let bytes = self.bytes.as_ref().ok().filter(|_| is_guest || self.page.is_none())?.0;
+        let may_change = is_guest || self.asker == FileKind::Java || self.page.is_none();
+        let bytes = self.bytes.as_ref().ok().filter(|_| may_change)?.0;
         let bytes = match (self.other, self.asker) {
             (Other::ByItself(largest), _) => largest.0,
             (_, FileKind::Java) => bytes.saturating_add(bytes / 16).saturating_add(Bytes::mib(256).0),
@@ -141,161 +145,6 @@ impl Demand {
     }
 }
 
-/// A demand that the pool cannot meet.
-pub(super) struct Shortage<'e> {
-    evidence: &'e Evidence,
-    pub(super) demand: Demand,
-    pub(super) page: Bytes,
-    pub(super) need: u64,
-    /// Pages that are left after those before it.
-    pub(super) left: u64,
-    /// What all demands on the pool ask for together.
-    all: Together,
-    /// The pool, or the part of it that counts.
-    part: Part,
-    /// The page size of programs that name none.
-    default: Bytes,
-    /// Does the pool come with the kernel's start?
-    pub(super) is_at_boot: bool,
-    /// The size of another pool that has room for it, and the pages that are left of it.
-    other: Option<(Bytes, u64)>,
-    /// Where else the pages are that its own nodes lack, and how it gets them.
-    unbound: Option<String>,
-}
-
-/// What demands on one pool ask for together, those that it serves and those that it does not.
-#[derive(Default)]
-struct Together {
-    /// Pages of the whole pool, or those that its nodes lack.
-    pages: u64,
-    /// Pages among them that demands take beyond theirs, and that the pool does not have.
-    beyond: u64,
-    /// Where the others are written, those served first.
-    others: Vec<Setting>,
-    /// Are there others that are not served?
-    is_for_several: bool,
-}
-
-impl Shortage<'_> {
-    /// With what is known once each demand had its turn.
-    fn together(mut self, spare: &Spare) -> Self {
-        let (page, part) = (self.page, &self.part);
-        self.all = Together {
-            pages: match &self.demand.nodes {
-                Some(_) => spare.lacking(page, &part.nodes),
-                None => spare.asked(page, part.pages),
-            },
-            beyond: spare.owed.get(&page).copied().unwrap_or(0),
-            others: spare.others(page, &self.demand.seen),
-            is_for_several: spare.unserved(page) > self.need,
-        };
-        self
-    }
-
-    /// A case with what both sides say.
-    pub(super) fn case(&self, consequence: String) -> Case {
-        let (size, part) = (self.page.exact(), &self.part);
-        let case = Case::likely(consequence).seen_line(&self.demand.seen);
-        let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
-        let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
-        let others = &self.all.others;
-        let case = others.iter().take(4).fold(case, Case::seen_line);
-        let in_use = (!others.is_empty() && part.taken > 0).then_some(part.taken);
-        let case = case.with(in_use, |case, pages| {
-            case.seen(&part.file, "of them in use by others", pages)
-        });
-        // What needs no reboot comes first.
-        let (named, remedy) = (self.named(), self.remedy());
-        let case = match named {
-            Some(named) if self.is_at_once() => case.fix(named).remedy(remedy.instead()),
-            named => case.remedy(remedy).instead(named),
-        };
-        case.instead(self.unbound.as_deref())
-            .instead(self.demand.fewer.as_deref())
-            .instead(self.smaller())
-            .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
-    }
-
-    /// What fits beside those that run, where they alone are in its way.
-    fn smaller(&self) -> Option<String> {
-        let is_sized = matches!(self.demand.asker, FileKind::Pod | FileKind::Libvirt) && self.demand.nodes.is_none();
-        let taken = self.part.taken;
-        let by_running = taken > 0 && self.part.pages.saturating_sub(self.left) == taken;
-        let free = Bytes(self.page.0.saturating_mul(self.left));
-        (is_sized && by_running && free.0 > 0)
-            .then(|| format!("or give it {free} or less, which is free now, or stop another that holds pages"))
-    }
-
-    /// How it asks for the pages of another pool, which has room for it.
-    fn named(&self) -> Option<String> {
-        let (Some((size, left)), Other::Named(setting)) = (self.other, self.demand.other) else {
-            return None;
-        };
-        let (setting, name) = (setting(size), size.exact());
-        if self.demand.asker != FileKind::Libvirt {
-            return Some(format!(
-                "or name the size: {setting}; the pool of {name} has room for it"
-            ));
-        }
-        let pages = self.demand.bytes.as_ref().ok()?.0 / size.0.max(1);
-        let or = if self.is_at_once() { "without a reboot" } else { "or" };
-        Some(format!(
-            "{or}: {setting}: it needs {pages} pages of {name}, and {left} are free"
-        ))
-    }
-
-    /// Is there another pool for this guest, where its own one needs a reboot?
-    fn is_at_once(&self) -> bool {
-        let is_named = matches!(self.demand.other, Other::Named(_)) && self.other.is_some();
-        is_named && self.demand.asker == FileKind::Libvirt && self.is_at_boot
-    }
-
-    /// A larger pool, or a larger part of it on the nodes that count: for all demands, as each alone would take what another needs.
-    fn remedy(&self) -> Remedy {
-        let (size, pages) = (self.page.exact(), self.all.pages);
-        let Some(nodes) = &self.demand.nodes else {
-            let or = if self.is_at_once() { "or " } else { "" };
-            let of_which = match (self.demand.asker, self.all.beyond) {
-                (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
-                (FileKind::Mysql, _) => " (the least that does)".to_owned(),
-                (_, 0) => String::new(),
-                (_, spare) => format!(" ({spare} of them to spare)"),
-            };
-            let all = match self.all.is_for_several {
-                true => ", for all programs of these files together",
-                false => "",
-            };
-            let text = format!(
-                "{or}request {pages} pages of {size} or more{of_which}{all}: {}",
-                way::ask(self.evidence, self.page, self.default, pages)
-            );
-            return Remedy::new(text).need(Need::Pool(self.page, pages));
-        };
-        let place = match self.evidence.has_machine {
-            true => "(nr_hugepages of that node)".to_owned(),
-            false => format!("in {}", self.part.file),
-        };
-        Remedy::new(format!("add {pages} pages of {size} on node {nodes} {place}"))
-            .need(Need::Pool(self.page, self.part.whole.saturating_add(pages)))
-    }
-
-    /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
-    pub(super) fn text(&self) -> String {
-        let beside = match self.part.pages.saturating_sub(self.left) {
-            0 => String::new(),
-            taken if taken == self.part.taken => format!(", {} of them free", self.left),
-            _ => format!(", {} of them left after other demands", self.left),
-        };
-        let (need, size, pool) = (self.need, self.page.exact(), self.part.pages);
-        if let Some(nodes) = &self.demand.nodes {
-            return format!(
-                "needs at least {need} pages of {size} on node {nodes}, and the pool has {pool} there{beside}"
-            );
-        }
-        format!("needs at least {need} pages of {size}, and the pool has {pool}{beside}")
-    }
-}
-
 /// Guests of the files, with paths as what is mounted on the machine.
 pub(super) fn guests(evidence: &Evidence) -> Vec<Guest> {
     guests_of(&evidence.files, evidence)
@@ -322,6 +171,13 @@ pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
     pages.fold(0, u64::saturating_add)
 }
 
+/// Do files start programs whose pages of this size have to be on some nodes?
+pub(super) fn is_bound(evidence: &Evidence, page: Bytes) -> bool {
+    let Ok(room) = Room::of(evidence) else { return false };
+    let mut demands = demands(evidence, &room).into_iter();
+    demands.any(|demand| demand.nodes.is_some() && demand.page.unwrap_or(room.default) == page)
+}
+
 /// Do files ask for pages, and each of them by its size?
 pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
     let asked = sizes_asked(evidence, room);
@@ -340,67 +196,6 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
         .chain(of_guests)
         .chain(of_vpp)
         .collect()
-}
-
-/// All demands in their turn: those that are bound to nodes first, as the others take what is left on any node.
-fn in_turn<'e>(evidence: &'e Evidence, room: &Room) -> (Vec<Demand>, Taken<'e>) {
-    let mut demands = demands(evidence, room);
-    demands.sort_by_key(|demand| demand.nodes.is_none());
-    let taken = Taken::of(evidence, &demands);
-    let is_by_node = |demand: &Demand| {
-        let page = demand.page.unwrap_or(room.default);
-        Part::of(room, page, demand.nodes.as_ref(), &taken).is_some()
-    };
-    demands.dedup_by(|next, demand| !is_by_node(demand) && !is_by_node(next) && demand.takes_in(next, room.default));
-    (demands, taken)
-}
-
-/// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
-pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage<'_>>, Reason> {
-    let room = Room::with(evidence, asker != FileKind::Pod)?;
-    let (demands, taken) = in_turn(evidence, &room);
-    let held = |page: Bytes| match asker {
-        FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
-        _ => taken.pages(page),
-    };
-    let (mut spare, mut short) = (Spare::of(&room, held), Vec::new());
-    for demand in demands {
-        let page = demand.page.unwrap_or(room.default);
-        let need = match &demand.bytes {
-            Ok(bytes) => pages_for(*bytes, page),
-            Err(reason) if demand.asker == asker => return Err(reason.clone()),
-            Err(_) => continue,
-        };
-        let part = Part::of(&room, page, demand.nodes.as_ref(), &taken);
-        let other = demand.elsewhere(evidence, page, &spare.left).filter(|_| part.is_none());
-        if demand.helps_itself(other, &mut spare.left) {
-            continue;
-        }
-        let Err(left) = spare.serve(&demand, page, part.as_ref(), need) else {
-            continue;
-        };
-        if demand.asker != asker {
-            continue;
-        }
-        let nodes = demand.nodes.filter(|_| part.is_some());
-        let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
-        let free = || taken.free_by_node(page, promised);
-        let unbound = nodes.as_ref().and_then(|nodes| unbound(&free(), nodes, need));
-        short.push(Shortage {
-            evidence,
-            demand: Demand { nodes, ..demand },
-            page,
-            need,
-            left,
-            all: Together::default(),
-            part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
-            default: room.default,
-            is_at_boot: way::is_at_boot(evidence, page, room.default),
-            other,
-            unbound,
-        });
-    }
-    Ok(short.into_iter().map(|short| short.together(&spare)).collect())
 }
 
 #[cfg(test)]

@@ -177,15 +177,23 @@ pub(super) fn advised(program: &Program) -> Result<Bytes, Reason> {
 
 type Examined<'e> = (&'e Program, &'e Details);
 
-/// The processes that were examined. One whose kind is unknown could have been among them.
+/// Why a program that runs may not be known: it could not be read, or is hidden from this user.
+pub(super) fn unread_program(evidence: &Evidence) -> Option<Reason> {
+    let unread = running(evidence).find_map(|program| program.kind.unread());
+    evidence.hidden.as_ref().or(unread).map(|why| why.clone().into())
+}
+
+/// The processes that were examined. One whose kind is unknown could have been among them, and one that is hidden.
 pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<Examined<'_>, Reason>>, Reason> {
-    Ok(programs(evidence)?
+    let hidden = evidence.hidden.iter().map(|why| Err(why.clone().into()));
+    let seen = programs(evidence)?
         .iter()
         .filter_map(|program| match (&program.details, &program.kind) {
             (Some(details), Reading::Known(_)) => Some(Ok((program, details))),
             (_, Reading::Unread(why)) => Some(Err(why.clone().into())),
             (None, _) => None,
-        }))
+        });
+    Ok(seen.chain(hidden))
 }
 
 /// Checks the processes that were examined.

@@ -47,6 +47,21 @@ pub(super) fn by_unit(own: Distribution, file: &str, pages: impl Display) -> Str
     }
 }
 
+/// How files of sysfs have these numbers of pages after the next boot too.
+pub(super) fn keep_files(evidence: &Evidence, files: &[(String, u64)]) -> String {
+    let texts: Vec<(String, String)> = files
+        .iter()
+        .map(|(file, pages)| (file.clone(), pages.to_string()))
+        .collect();
+    distribution(evidence).keep_files(&texts).unwrap_or_else(|| {
+        let lines = files.iter().map(|(file, pages)| format!("w {file} - - - - {pages}"));
+        format!(
+            "in /etc/tmpfiles.d/hugepages.conf: {}",
+            lines.collect::<Vec<_>>().join("; ")
+        )
+    })
+}
+
 /// How so many pages are requested at boot.
 pub(super) fn boot_pages(evidence: &Evidence, page: Bytes, pages: impl Display) -> String {
     match filled_from_cma(evidence, page) {
@@ -56,7 +71,7 @@ pub(super) fn boot_pages(evidence: &Evidence, page: Bytes, pages: impl Display) 
 }
 
 /// How to have so many pages after the next boot too.
-pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String {
+pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: impl Display) -> String {
     if default_size(evidence).is_ok_and(|default| default == page) {
         return format!(
             "to keep it: {}",

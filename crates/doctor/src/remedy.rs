@@ -1,6 +1,9 @@
 //! What a finding advises, and whether this machine can take it: every fix and plan goes through here before it is shown.
 
+mod account;
 mod at_once;
+mod count;
+mod draft;
 mod ledger;
 
 use host::snapshot::Feature;
@@ -11,7 +14,9 @@ use programs::config::Boot;
 
 use crate::facts::default_size;
 pub(super) use at_once::hindrance;
-pub(super) use ledger::{Draft, Ledger, fits_alone, most_pages};
+pub(super) use count::Count;
+pub(super) use draft::Draft;
+pub(super) use ledger::{Ledger, fit_together, fits_alone, most_pages};
 
 /// Something to do, and what the machine must have for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +29,6 @@ pub(super) struct Remedy {
     is_last: bool,
     /// Does it do in place of those before it?
     is_instead: bool,
-    /// The pool whose pages it keeps for the next boot, as all fixes together leave them.
-    keeps: Option<Bytes>,
 }
 
 /// What a machine must have.
@@ -38,8 +41,10 @@ pub(super) enum Need {
     Feature(Feature),
     /// Room for so many pages of a pool in all, by their size.
     Pool(Bytes, u64),
-    /// Room for so many pages beside those in use.
+    /// Room for so many pages beside those in use, for one program.
     More(Bytes, u64),
+    /// Room for so many pages of a pool in all, for what runs and for all programs of the files that were given.
+    Files(Bytes, u64),
     /// At least so much memory.
     Memory(Bytes),
     /// Transparent huge pages.
@@ -56,7 +61,7 @@ impl Need {
     /// The page size of the pool that needs room.
     fn page(&self) -> Option<Bytes> {
         match self {
-            Self::Pool(page, _) | Self::More(page, _) => Some(*page),
+            Self::Pool(page, _) | Self::More(page, _) | Self::Files(page, _) => Some(*page),
             _ => None,
         }
     }
@@ -71,15 +76,6 @@ impl Remedy {
             goal: None,
             is_last: false,
             is_instead: false,
-            keeps: None,
-        }
-    }
-
-    /// To have the pool after the next boot too, in these words and the number, or else by a command of its own.
-    pub(super) fn keep(page: Bytes, words: &str) -> Self {
-        Self {
-            keeps: Some(page),
-            ..Self::new(words)
         }
     }
 

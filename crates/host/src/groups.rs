@@ -155,6 +155,32 @@ pub fn pods(source: &Source, cgroup: &Cgroup, sizes: &[Bytes]) -> Vec<GroupLevel
     read(source, cgroup, sizes, there)
 }
 
+/// Groups of single pods that were refused pages. v1 alone is read: v2 sums them up in the group of all pods.
+pub fn refused_pods(source: &Source, cgroup: &Cgroup, sizes: &[Bytes]) -> Vec<GroupLevel> {
+    let Some(root) = cgroup.root.known().filter(|root| is_v1(source, cgroup, root)) else {
+        return Vec::new();
+    };
+    let below = |path: &String| {
+        let names = source.list(&format!("{root}{path}")).into_result().unwrap_or_default();
+        let names = names.into_iter().filter(|name| is_of_pods(name));
+        names.map(|name| format!("{path}/{name}")).collect::<Vec<_>>()
+    };
+    // Pods of the class Guaranteed stand beside the groups of the other classes.
+    let first: Vec<String> = PODS.iter().flat_map(|path| below(&(*path).to_owned())).collect();
+    let second: Vec<String> = first.iter().flat_map(below).collect();
+    let paths = first.iter().chain(&second).map(String::as_str);
+    let mut levels = read(source, cgroup, sizes, paths);
+    let is_refused = |limit: &HugetlbLimit| limit.refused.known().is_some_and(|times| *times > 0);
+    levels.retain(|level| level.hugetlb.iter().any(is_refused));
+    levels
+}
+
+/// Is it the name of a group of a class of pods, or of a pod, by either driver?
+fn is_of_pods(name: &str) -> bool {
+    let names = ["besteffort", "burstable", "pod", "kubepods-"];
+    names.iter().any(|start| name.starts_with(start))
+}
+
 impl GroupLevel {
     fn read(source: &Source, directory: &str, sizes: &[Bytes], v1: bool) -> Self {
         let limits = sizes
@@ -173,20 +199,16 @@ impl HugetlbLimit {
     /// `None` if the group has no such file: the controller is not switched on there.
     fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
         let of_size = format!("{directory}/hugetlb.{}B", page.exact());
-        let (limit_file, usage) = match v1 {
-            true => ("limit_in_bytes", "usage_in_bytes"),
-            false => ("max", "current"),
-        };
-        let file = format!("{of_size}.{limit_file}");
+        let [file, usage] = hugetlb_files(directory, page, "", v1);
+        let [reserved_file, _] = hugetlb_files(directory, page, ".rsvd", v1);
         let max = limit(source, &file);
-        let reserved_file = format!("{of_size}.rsvd.{limit_file}");
         (!max.is_absent()).then(|| {
             let (counter, refused) = counted(source, &of_size, v1);
             let counter_below = format!("{of_size}.events");
             Self {
                 page,
                 max,
-                current: source.number(&format!("{of_size}.{usage}")).map(Bytes),
+                current: source.number(&usage).map(Bytes),
                 reserved_max: limit(source, &reserved_file),
                 reserved_file,
                 refused,
@@ -206,6 +228,15 @@ impl HugetlbLimit {
         let own = groups.levels.first();
         own.is_some_and(|own| own.hugetlb.iter().any(|limit| limit.file == self.file))
     }
+}
+
+/// The files of a group's limit for pages of a size and of what counts against it: by use, or by reservation (`.rsvd`).
+pub(crate) fn hugetlb_files(directory: &str, page: Bytes, part: &str, v1: bool) -> [String; 2] {
+    let names = match v1 {
+        true => ["limit_in_bytes", "usage_in_bytes"],
+        false => ["max", "current"],
+    };
+    names.map(|name| format!("{directory}/hugetlb.{}B{part}.{name}", page.exact()))
 }
 
 /// The file of a group's own refusals, and their number. Captures before `events.local` was kept have the sum over all groups below.

@@ -11,6 +11,7 @@ pub mod glob;
 pub mod groups;
 pub mod input;
 pub mod membership;
+pub mod mountinfo;
 pub mod parse;
 pub mod processes;
 pub mod room;

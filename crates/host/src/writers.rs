@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FsWord, getxattr_query, major, minor, statfs};
 
-use crate::{Accounts, Source};
+use crate::{Accounts, Source, mountinfo};
 
 /// Where Linux keeps a file's access list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
@@ -114,10 +114,8 @@ fn is_private(source: &Source, group: u32, owner: u32) -> bool {
 /// Whose process is the file system of a device.
 fn server(source: &Source, device: u64) -> Option<u32> {
     let device = format!("{}:{}", major(device), minor(device));
-    let mounts = source.text("/proc/self/mountinfo").into_result().ok()?;
-    let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&device))?;
-    let options = line.rsplit(' ').next()?;
-    options
-        .split(',')
-        .find_map(|option| option.strip_prefix("user_id=")?.parse().ok())
+    let mounts = source.text(mountinfo::OWN).into_result().ok()?;
+    let mount = mountinfo::lines(&mounts).find(|mount| mount.device == device)?;
+    let mut options = mount.options();
+    options.find_map(|option| option.strip_prefix("user_id=")?.parse().ok())
 }

@@ -10,7 +10,7 @@ use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolP
 use model::{Bytes, PageKind};
 
 use crate::results::ps::ProcessRow;
-use crate::results::{Doctor, ProcessList, Totals};
+use crate::results::{Doctor, ProcessList};
 use scattered::Scattered;
 
 mod next;
@@ -53,7 +53,7 @@ pub(crate) fn verdict(grounds: &Grounds<'_>) -> Verdict {
         Ok(headline) => measured(headline),
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
-    let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
+    let limits = limits(grounds.snapshot, grounds.processes);
     let scattered = match saving {
         Saving::Saves { .. } => scattered::scattered(grounds),
         _ => Scattered::default(),
@@ -196,13 +196,13 @@ fn more(saved: Percent) -> Interval {
     }
 }
 
-fn limits(snapshot: &Snapshot, totals: Option<&Totals>) -> Limits {
+fn limits(snapshot: &Snapshot, processes: Option<&ProcessList>) -> Limits {
     let enabled = snapshot.thp.as_ref().and_then(|thp| thp.enabled.clone().into_result());
     let pools = snapshot.pools.as_ref();
     Limits {
         thp: enabled.map(|choice| choice.chosen),
         pools: pools.map(|pools| pools.iter().map(pool_pages).collect()),
-        coverage: totals.and_then(coverage),
+        coverage: processes.and_then(coverage),
     }
 }
 
@@ -214,11 +214,13 @@ fn pool_pages(pool: &Pool) -> PoolPages {
     }
 }
 
-fn coverage(totals: &Totals) -> Option<Coverage> {
+fn coverage(list: &ProcessList) -> Option<Coverage> {
+    let totals = &list.totals;
     Some(Coverage {
         percent: totals.backing.coverage()? * 100.0,
         resident_bytes: totals.backing.total(),
         processes: totals.processes.saturating_sub(totals.unread),
+        unseen: list.unseen(),
     })
 }
 

@@ -202,7 +202,7 @@ fn the_arm_does_nothing_to_what_waits_for_a_server() {
     // A word that is known as a program whose options an arm sets.
     let ready = format!("grep THP_enabled /proc/self/status >> {}; true || java", seen.display());
     let server = ["--ready", &ready, "--load", "true", "--", "sleep", "3"];
-    one_run(&words("--technique switch", &server));
+    one_run(&server);
     let seen = std::fs::read_to_string(&seen).expect("it was asked");
     assert!(
         seen.lines().count() >= 2 && seen.lines().all(|line| line.ends_with('1')),

@@ -145,7 +145,10 @@ fn what_is_no_executable_is_refused_with_its_name() {
             "no ELF program or library",
         ),
         (&["explain", "--image", "/dev/null", "--page-size", "2M"], "a device"),
-        (&["explain", "--image", "/bin", "--page-size", "3M"], "--page-size 3M"),
+        (
+            &["explain", "--image", "/bin", "--page-size", "3M"],
+            "`3M` is not a page size",
+        ),
         (&["explain", "--image", "/bin", "postgres"], "cannot be used with"),
         (&["explain", "postgres", "--page-size", "2M"], "cannot be used with"),
         (&["explain"], "TARGET"),

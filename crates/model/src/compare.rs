@@ -58,7 +58,10 @@ pub struct Forecast {
     pub metric: String,
     /// Seconds of a block of runs.
     pub block_seconds: f64,
-    /// What can be seen in which time.
+    /// The most blocks where no number of runs is asked for; absent in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+    /// What can be seen in which time, of comparisons of no more blocks.
     pub visible: Vec<Visible>,
     /// The time that the smallest effect asked for takes.
     pub smallest: Visible,

@@ -50,7 +50,8 @@ pub struct Recording {
     pub missed: Missed,
     /// CPU seconds by the kernel's own account (rusage) of a program that was started here and has ended.
     pub rusage_s: Option<f64>,
-    /// What that has more than the recording: context switches themselves, and the ends of processes.
+    /// What that has more than the recording: context switches themselves, the ends of processes, and all that came after the kernel
+    /// ended the recording (the warning `recording-cut-off`).
     pub unassigned_s: Option<f64>,
     /// CPU seconds that hugewise used while it recorded.
     pub recorder_s: f64,
@@ -303,10 +304,34 @@ impl Tally {
     }
 }
 
+impl Method {
+    /// Did recording end long before the program, by its CPU seconds on record and by rusage? The kernel ends it where a program
+    /// becomes one that its user may not read: at an exec of a setuid file, of one with capabilities, or of one without the right to read.
+    pub fn is_cut_off(self, recorded_s: f64, rusage_s: f64, threads: u64, moves: u64) -> bool {
+        let rest = rusage_s - recorded_s;
+        match self {
+            // The end of a thread, a few hundredths of a millisecond, comes after its last record.
+            Self::SwitchRecords => rest > 0.01 + 0.05 * rusage_s + 0.002 * threads as f64,
+            // They lose two hundredths of a millisecond at a move, and so most of a time in which threads move all the while.
+            Self::Clocks => rest > 0.01 + (0.25 * rusage_s + 1e-4 * moves as f64).min(0.9 * rusage_s),
+            // What is read of /proc does not end so.
+            Self::Procfs => false,
+        }
+    }
+}
+
 impl Recording {
     /// Is every move counted, and not only those that readings of /proc show?
     pub fn has_all_moves(&self) -> bool {
-        self.all_moves || self.method == Method::SwitchRecords
+        (self.all_moves || self.method == Method::SwitchRecords) && !self.is_cut_off()
+    }
+
+    /// Did recording end before the program did ([`Method::is_cut_off`])? Records that were lost explain a lack likewise.
+    pub fn is_cut_off(&self) -> bool {
+        let threads = self.threads.len() as u64 + self.others;
+        let moves = self.total.migrations.total();
+        let is_short = |usage: f64| self.method.is_cut_off(self.total.cpu(), usage, threads, moves);
+        self.missed.lost_records == 0 && self.rusage_s.is_some_and(is_short)
     }
 
     /// CPU seconds in each second: 1 is one whole CPU.

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Backing, Bytes, PageKind, Reading};
+use crate::{Address, Backing, Bytes, PageKind, Reading, Unread};
 
 /// One process and what backs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,43 @@ pub struct ProcessPages {
     /// The file of the process that shows `backing`: `status` where the machine has no PMD-mapped pages of its sorts of memory.
     #[serde(skip)]
     pub shown_in: &'static str,
+}
+
+/// Processes that may belong to a list and are not in it: what could not be read is not absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unseen {
+    /// Those of which it could not be read whether they do.
+    pub unread: u64,
+    /// The reason for the first of them.
+    pub first: Option<Unread>,
+    /// Why processes of other users are not even listed; `null` if all are.
+    pub hidden: Option<Unread>,
+    /// What shows those that were denied; `null` if nothing does, as for root in a container.
+    #[serde(default)]
+    pub remedy: Option<Remedy>,
+}
+
+/// What shows processes that may not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remedy {
+    /// The same command with sudo.
+    Sudo,
+    /// A new snapshot, taken with sudo.
+    SnapshotWithSudo,
+}
+
+impl Unseen {
+    /// One more that could not be read.
+    pub fn add(&mut self, why: &Unread) {
+        self.unread += 1;
+        self.first.get_or_insert_with(|| why.clone());
+    }
+
+    /// Were all processes listed and read?
+    pub fn is_none(&self) -> bool {
+        self.unread == 0 && self.hidden.is_none()
+    }
 }
 
 /// A segment of shared memory as one process maps it. Others of the same `id` map the same pages.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::headline::{Percent, Shows};
+use crate::process::Unseen;
 use crate::{Bytes, PageKind, Reading};
 
 /// The verdict of a checkup, for scripts and for readers.
@@ -242,8 +243,8 @@ pub struct PoolPages {
     pub free: Reading<u64>,
 }
 
-/// How much resident memory is backed by huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// How much resident memory is backed by huge pages, as far as it could be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Share in percent.
     pub percent: f64,
@@ -251,4 +252,7 @@ pub struct Coverage {
     pub resident_bytes: Bytes,
     /// Processes it belongs to.
     pub processes: u64,
+    /// Processes that it leaves out, because they could not be read.
+    #[serde(default)]
+    pub unseen: Unseen,
 }

@@ -120,8 +120,10 @@ fn caveats(sides: &[Runs; 2]) -> Vec<Caveat> {
     };
     let has_work = sides.iter().all(|runs| !runs.work.is_empty());
     let is_whole = sides.iter().all(Runs::is_whole);
-    let is_incomplete =
-        |result: &Envelope<Recording>| result.data.missed.lost_records > 0 || result.data.end == End::SoFar;
+    let is_incomplete = |result: &Envelope<Recording>| {
+        let recording = &result.data;
+        recording.missed.lost_records > 0 || recording.is_cut_off() || recording.end == End::SoFar
+    };
     let machine = |result: &Envelope<Recording>| {
         format!(
             "{:?}",

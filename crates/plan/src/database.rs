@@ -3,9 +3,10 @@
 use model::Reading;
 use model::plan::{Layer, Value};
 use programs::Kind;
-use programs::config::Setting;
 use programs::config::mysql::{Options, is_on};
 use programs::config::postgres::Configuration;
+use programs::config::{Setting, Settings};
+use programs::postgres::{no_mmap, page};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
@@ -22,10 +23,7 @@ pub(super) fn draft(
 ) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
     match database.kind {
-        Kind::Postgres => {
-            postgres(drafts, database);
-            Ok(())
-        }
+        Kind::Postgres => postgres(drafts, database, &program.typed),
         Kind::Mysql => mysql(drafts, database, needs, program),
         other => Err(format!("no lines are known for {}", other.title())),
     }
@@ -33,7 +31,7 @@ pub(super) fn draft(
 
 /// `huge_pages = on`: no start without the pool, instead of a silent fall-back. Shared memory of another type than mmap takes no huge pages, and with it
 /// the server does not start then.
-fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
+fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, typed: &Settings) -> Result<(), String> {
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
     let set = Configuration::read(drafts.host.source, "", &database.file).unwrap_or_default();
@@ -42,12 +40,12 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
     if let Some(page) = database.page {
         lines.push(("huge_page_size", format!("{}kB", page.0 >> 10), falls_back));
     }
-    let other_type = set.settings.last("shared_memory_type");
-    if other_type.is_some_and(|set| !set.value.eq_ignore_ascii_case("mmap")) {
+    if no_mmap(&set.settings.with(typed)).is_some() {
         let why = "shared memory of another type takes no huge pages, and the server does not start then";
         lines.push(("shared_memory_type", "mmap".to_owned(), why));
     }
     for (name, value, why) in lines {
+        must_be_typed_so(drafts, database, typed, (name, &value))?;
         let line = format!("{name} = {value}");
         let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
         let is_overridden = overriding.lines().any(is_it);
@@ -69,13 +67,54 @@ fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
             drafts.note(overridden(&database.file, other));
         }
     }
+    Ok(())
+}
+
+/// That the command line of the running server sets the same, as it wins over every file; else the instruction to take it out there.
+///
+/// # Errors
+/// Where the server would not start with that beside what its file is to say.
+fn must_be_typed_so(
+    drafts: &mut Drafts<'_>,
+    database: &DatabaseGoal,
+    typed: &Settings,
+    (name, value): (&str, &str),
+) -> Result<(), String> {
+    let set = typed.last(name).filter(|set| !set.value.eq_ignore_ascii_case(value));
+    let is_size = name == "huge_page_size";
+    let Some(set) = set.filter(|_| !is_size || page(typed) != database.page) else {
+        return Ok(());
+    };
+    if is_size || name == "shared_memory_type" {
+        return Err(format!(
+            "the command line of the running server sets {name} to {} ({}), which wins over its files, and the server would not start: \
+             start it without that, and plan again",
+            set.value, set.place
+        ));
+    }
+    untyped(drafts, database, set);
+    Ok(())
+}
+
+fn untyped(drafts: &mut Drafts<'_>, database: &DatabaseGoal, set: &Setting) {
+    let Setting { place, name, value } = set;
+    let text = format!("start the server without {name} = {value} on its command line");
+    let draft = Draft::instruction(Layer::Application, "command-line", "what starts the server", text);
+    let why = format!("{place} sets {name} to {value}, and the command line wins over every file");
+    let source = "PostgreSQL documentation, Setting Parameters; MySQL Reference Manual, Specifying Program Options";
+    drafts.add(draft.restart(restart(database)), why, source);
 }
 
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
 fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], program: &Facts) -> Result<(), String> {
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
     let set = Options::read(drafts.host.source, "", &database.file).unwrap_or_default();
-    match set.settings.last("large_pages").filter(|set| is_on(&set.value)) {
+    let typed = program.typed.last("large_pages");
+    if let Some(off) = typed.filter(|set| !is_on(&set.value)) {
+        untyped(drafts, database, off);
+    }
+    let last = set.settings.last("large_pages");
+    match typed.into_iter().chain(last).find(|set| is_on(&set.value)) {
         Some(set) => drafts.note(format!("{} requests huge pages already", set.place)),
         None => {
             let with = |text: &str| with_line_in(text, "[mysqld]", "large-pages", is_it);

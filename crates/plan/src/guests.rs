@@ -60,13 +60,16 @@ fn qemu(drafts: &mut Drafts<'_>, vm: &VmGoal) {
 }
 
 fn cloud_hypervisor(drafts: &mut Drafts<'_>, vm: &VmGoal) {
-    let text = format!(
-        "--memory size={},hugepages=on,hugepage_size={},prealloc=on",
-        vm.memory.exact(),
-        vm.page.exact()
-    );
+    let (memory, page) = (vm.memory.exact(), vm.page.exact());
+    let pages = format!("size={memory},hugepages=on,hugepage_size={page},prefault=on");
+    // Only a zone can be bound to a node, and --memory holds none of its own beside zones.
+    let text = match vm.node {
+        Some(node) => format!("--memory size=0 --memory-zone id=mem0,{pages},host_numa_node={node}"),
+        None => format!("--memory {pages}"),
+    };
     let (id, on) = ("cloud-hypervisor-arguments", "cloud-hypervisor's arguments");
-    hypervisor(drafts, id, on, text, PREALLOC, "cloud-hypervisor, docs/memory.md");
+    let why = "prefault=on takes all pages at the start";
+    hypervisor(drafts, id, on, text, why, "cloud-hypervisor, docs/memory.md");
 }
 
 /// The settings of VMware's studies, in the places where they belong.

@@ -34,10 +34,20 @@ impl JvmGoal {
                  set default_hugepagesz=2M on the boot command line)",
                 default.exact()
             )),
+            JvmPages::Pool(page) if page != default && self.is_old_hotspot(host) => Err(format!(
+                "JDK 11 and older take pages of the default size alone, which is {} here: LargePageSizeInBytes has no effect on Linux (take JDK 17 or \
+                 later, or set default_hugepagesz={} on the boot command line)",
+                default.exact(),
+                page.exact()
+            )),
             JvmPages::Default if is_zgc => Ok(Some(ZGC_PAGE)),
             JvmPages::Default => Ok(Some(default)),
             JvmPages::Pool(page) => Ok(Some(page)),
         }
+    }
+
+    fn is_old_hotspot(&self, host: &Host<'_>) -> bool {
+        self.kind_on(host) == JvmKind::HotSpot && self.jdk.is_some_and(|jdk| jdk <= 11)
     }
 }
 

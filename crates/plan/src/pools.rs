@@ -10,7 +10,7 @@ use programs::config::{Distribution, Setting};
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
 use super::host::persistent;
-use super::share::{Account, Demand, Share};
+use super::share::{Account, Demand, Share, smaller};
 use super::{Host, PlanningError, Wanted, boot};
 
 /// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.
@@ -214,13 +214,18 @@ fn without_directory(
 }
 
 fn only_pool(drafts: &mut Drafts<'_>, page: Bytes, pages: u64, why: &str) {
-    let takes = Some(Taken {
-        bytes: Bytes(page.0.saturating_mul(pages)),
+    let now = drafts.host.snapshot.sysctls.number::<u64>("vm.nr_hugepages");
+    let now = now.known().copied();
+    // Of a pool that could not be read all of its pages may be new.
+    let more = now.map_or(pages, |now| pages.saturating_sub(now));
+    let takes = (more > 0).then(|| Taken {
+        bytes: Bytes(page.0.saturating_mul(more)),
         from: FROM.to_owned(),
     });
+    let losses = now.and_then(|now| smaller(now, pages, "the pool now"));
     let (id, others) = (format!("pool-{}", page.exact()), others(drafts, page));
     let draft = Draft::setting(Layer::Runtime, &id, PROC, Value::Pages(pages));
-    drafts.add(draft.takes(takes).also(others), why, HUGETLB);
+    drafts.add(draft.takes(takes).also(others).loses(losses), why, HUGETLB);
     sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), why);
 }
 

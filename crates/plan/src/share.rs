@@ -245,10 +245,10 @@ impl<'a> Account<'a> {
 
     /// Who is left without pages.
     fn losses(&self, pages: u64, asked: u64, place: &str) -> Vec<String> {
-        if pages >= asked {
+        let Some(smaller) = smaller(asked, pages, place) else {
             return Vec::new();
-        }
-        let mut losses = vec![format!("the pool gets smaller: {asked} pages ({place}) become {pages}")];
+        };
+        let mut losses = vec![smaller];
         let short = self.others.iter().filter(|_| pages < self.recorded());
         losses.extend(short.map(|(_, recorded)| {
             let need = &recorded.need;
@@ -259,4 +259,9 @@ impl<'a> Account<'a> {
         }));
         losses
     }
+}
+
+/// That a pool loses pages, which others may count on.
+pub(super) fn smaller(asked: u64, pages: u64, place: &str) -> Option<String> {
+    (pages < asked).then(|| format!("the pool gets smaller: {asked} pages ({place}) become {pages}"))
 }

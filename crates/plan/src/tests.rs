@@ -493,6 +493,25 @@ fn a_container_is_offered_no_plan_that_writes_the_host_s_settings() {
 }
 
 #[test]
+fn a_pool_without_a_directory_of_its_own_gets_smaller_as_any_other() {
+    let old = |pages: u64| {
+        let tree = Tree::new()
+            .line("/proc/sys/kernel/osrelease", "2.6.18-53.el5")
+            .file("/proc/meminfo", "MemTotal: 16000000 kB\nHugepagesize: 2048 kB\n")
+            .line("/proc/sys/vm/nr_hugepages", pages);
+        let plan = planned(&Source::from_tree("test", tree), &[wanted("pool:2M=16", &[])]);
+        plan.changes[0].risk.clone()
+    };
+    let less = old(3182);
+    assert!(less.takes.is_none(), "{less:?}");
+    assert!(
+        format!("{less:?}").contains("the pool gets smaller: 3182 pages (the pool now) become 16"),
+        "{less:?}"
+    );
+    assert_eq!(old(4).takes.map(|taken| taken.bytes), Some(Bytes::mib(24)));
+}
+
+#[test]
 fn every_machine_gets_a_plan_that_may_be_applied_or_a_reason() {
     let goals = [
         "pool:2M=16",
@@ -558,6 +577,20 @@ fn two_goals_that_contradict_each_other_are_refused_by_their_names() {
     }
 }
 
+/// It has no prealloc=, and only a zone of its memory can be bound to a node.
+#[test]
+fn cloud_hypervisor_gets_options_that_it_has() {
+    let options = |node: &str| {
+        let goal = format!("vm:1G,hypervisor=cloud-hypervisor{node}");
+        let plan = planned(&Source::from_tree("test", small()), &[wanted(&goal, &[(TWO, 512)])]);
+        after(&plan, "cloud-hypervisor-arguments")
+    };
+    let pages = "size=1G,hugepages=on,hugepage_size=2M,prefault=on";
+    assert_eq!(options(""), format!("--memory {pages}"));
+    let zone = format!("--memory size=0 --memory-zone id=mem0,{pages},host_numa_node=0");
+    assert_eq!(options(",node=0"), zone);
+}
+
 #[test]
 fn zgc_has_pages_of_2m_where_the_default_is_another_size() {
     let of_1g = small().file(
@@ -577,6 +610,14 @@ fn zgc_has_pages_of_2m_where_the_default_is_another_size() {
     assert_eq!(page(small(), &format!("{zgc},jdk=17")), Ok(Some(TWO)));
     let refused = page(of_1g.clone(), &format!("{zgc},jdk=17")).expect_err("no 2M");
     assert!(refused.contains("1G here") && refused.contains("JDK 18"), "{refused}");
+    // JDK 11 takes no size by name.
+    let named = |jdk: u32| page(small(), &format!("jvm:heap=1g,pages=1G,jdk={jdk}"));
+    assert_eq!(named(17), Ok(Some(Bytes::gib(1))));
+    let refused = named(11).expect_err("the default size alone");
+    assert!(
+        refused.contains("2M here") && refused.contains("default_hugepagesz=1G"),
+        "{refused}"
+    );
     let source = Source::from_tree("test", of_1g);
     let options = after(&planned(&source, &[wanted(zgc, &[(TWO, 600)])]), "jvm-options");
     assert!(options.contains("-XX:LargePageSizeInBytes=2m"), "{options}");

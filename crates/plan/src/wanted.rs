@@ -2,6 +2,7 @@
 
 use model::Bytes;
 use model::plan::PoolNeed;
+use programs::config::Settings;
 
 use crate::goal::Goal;
 
@@ -22,6 +23,8 @@ pub struct Facts {
     pub groups: Vec<String>,
     /// Is it MariaDB?
     pub is_mariadb: bool,
+    /// What the command line of the running server sets, which wins over its files.
+    pub typed: Settings,
 }
 
 /// Pages of one size that a goal takes.

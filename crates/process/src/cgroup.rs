@@ -18,6 +18,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use host::Source;
+use host::membership::group_of;
 
 use crate::ended::{Cpu, END_TIMEOUT};
 
@@ -196,7 +197,7 @@ impl Folder {
         let base = BASE.get()?.as_ref()?;
         let text = source.text(&format!("/proc/{pid}/cgroup")).into_result().ok()?;
         let own = prefix(std::process::id());
-        let name = unified(&text)?.split('/').find(|part| part.starts_with(&own))?;
+        let name = group_of(&text, "")?.split('/').find(|part| part.starts_with(&own))?;
         Some(Self(base.join(name)))
     }
 
@@ -272,26 +273,11 @@ fn prefix(pid: u32) -> String {
 }
 
 pub(crate) fn own_base() -> Option<&'static Path> {
-    let find = || base(&Source::live()).inspect(|base| remove_abandoned(base));
+    let find = || {
+        let base = host::mountinfo::own_group(&Source::live()).map(PathBuf::from);
+        base.inspect(|base| remove_abandoned(base))
+    };
     BASE.get_or_init(find).as_deref()
-}
-
-/// This process's own cgroup: its path in the hierarchy, below where that is mounted.
-fn base(source: &Source) -> Option<PathBuf> {
-    let mounts = source.text("/proc/self/mountinfo").into_result().ok()?;
-    let groups = source.text("/proc/self/cgroup").into_result().ok()?;
-    let own = unified(&groups)?;
-    // `36 35 98:0 /TOP /TARGET OPTIONS [TAGS...] - KIND SOURCE SUPER`
-    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
-    let mut fields = mount.split(' ').skip(3);
-    let (top, target) = (fields.next()?, fields.next()?);
-    let below = own.strip_prefix(top.trim_end_matches('/'))?;
-    Some(Path::new(target).join(below.trim_start_matches('/')))
-}
-
-/// The path in the line `0::PATH` of /proc/PID/cgroup.
-fn unified(text: &str) -> Option<&str> {
-    text.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
 /// Cgroups that programs of this name made there, with the ids of those.

@@ -41,10 +41,37 @@ pub fn socket_mem(arguments: &[String]) -> Option<&str> {
     list.filter(|_| arguments.iter().all(|word| word != "--no-huge"))
 }
 
+/// The MiB of each node, or of all together.
+pub fn mib_by_node(set: &Setting) -> Option<Vec<u64>> {
+    let number = |mib: &str| match mib.trim() {
+        "" => Some(0),
+        mib => mib.parse::<u64>().ok(),
+    };
+    set.value.split(',').map(number).collect()
+}
+
 /// What a command asks for, and by which option: MiB by node, or of all nodes together.
 pub(crate) fn asked(words: &[String]) -> Option<(&'static str, &str)> {
     let by_node = socket_mem(words).map(|list| ("--socket-mem", list));
-    by_node.or_else(|| whole(words))
+    by_node.or_else(|| whole(words)).or_else(|| of_vpp(words))
+}
+
+/// VPP's word in its section dpdk, which counts before release 19.04 alone (plugins/dpdk/device/init.c).
+const OF_VPP: &str = "socket-mem";
+
+/// Does a setting of [`memory`] have that word?
+pub fn is_of_vpp(set: &Setting) -> bool {
+    set.name == OF_VPP
+}
+
+/// The same of VPP, whose command may have the words of its file: `vpp unix { nodaemon } dpdk { socket-mem 64,64 }`.
+fn of_vpp(words: &[String]) -> Option<(&'static str, &str)> {
+    let name = OF_VPP;
+    let at = words.iter().position(|word| word.rsplit('/').next() == Some("vpp"))?;
+    let mut own = words[at + 1..].iter().flat_map(|word| word.split([' ', '{', '}']));
+    own.find(|word| *word == name)?;
+    let list = own.find(|word| !word.is_empty())?;
+    Some((name, list))
 }
 
 /// The same as a setting of the command at that place.
@@ -108,7 +135,13 @@ pub(crate) fn vpp(path: &str, text: &str) -> Vec<Setting> {
 }
 
 /// The keys of Open vSwitch that decide what it asks of DPDK.
-const OF_OVS: [&str; 4] = ["dpdk-socket-mem", "dpdk-alloc-mem", "dpdk-extra", "dpdk-init"];
+const OF_OVS: [&str; 5] = [
+    "dpdk-socket-mem",
+    "dpdk-alloc-mem",
+    "dpdk-extra",
+    "dpdk-init",
+    "dpdk-hugepage-dir",
+];
 
 /// Does a script set what Open vSwitch asks of DPDK, or is it what Open vSwitch prints of that?
 pub(crate) fn is_ovs(text: &str) -> bool {
@@ -143,6 +176,17 @@ pub(crate) fn asked_by_ovs(settings: &[Setting]) -> Option<Setting> {
     }
     let of_memory = || last("dpdk-socket-mem").or_else(|| last("dpdk-alloc-mem")).cloned();
     extra.and_then(of_extra).or_else(of_memory)
+}
+
+/// The directory whose hugetlbfs Open vSwitch takes its pages of, by the same rule.
+pub(crate) fn directory_of_ovs(settings: &[Setting]) -> Option<String> {
+    let last = |name: &str| settings.iter().rfind(|set| set.name == name);
+    let of_extra = || {
+        let extra = last("dpdk-extra")?.value.split_whitespace();
+        let words: Vec<String> = extra.map(str::to_owned).collect();
+        value_of(&words, "--huge-dir").map(str::to_owned)
+    };
+    of_extra().or_else(|| Some(last("dpdk-hugepage-dir")?.value.clone()))
 }
 
 /// The memory in options of DPDK. What a variable of the shell holds is not known: it is given as it is written.
@@ -311,6 +355,11 @@ mod tests {
             ("testpmd --memory-size=64 -- -m 8", Some(("-m", "64"))),
             ("spdk_tgt -m 0x3 -s 4096", Some(("-s", "4096"))),
             ("dpdk-testpmd -m 64 --socket-mem 64,0", Some(("--socket-mem", "64,0"))),
+            (
+                "/usr/bin/vpp unix { nodaemon } dpdk { socket-mem 64,64 }",
+                Some(("socket-mem", "64,64")),
+            ),
+            ("vpp -c /etc/vpp/startup.conf", None),
             ("testpmd -l 0-3 -- -m 8", None),
             ("testpmd --no-huge -m 64", None),
             ("dpdk-hugepages.py -m 2", None),

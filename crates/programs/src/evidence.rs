@@ -6,7 +6,7 @@ use crate::config::{Config, Given, is_mounted};
 use crate::facts::TICKS;
 use crate::{self as programs, Program};
 use host::groups::{self, GroupLevel};
-use host::processes::Stat;
+use host::processes::{self, Stat};
 use host::{Snapshot, Source, Tree};
 
 /// What the rules examine: a machine, files that are to hold on it, or files alone.
@@ -16,8 +16,12 @@ pub struct Evidence {
     pub snapshot: Snapshot,
     /// Every process with memory of its own; absent in a capture without processes.
     pub programs: Reading<Vec<Program>>,
+    /// Why there may be others, which this user does not see.
+    pub hidden: Option<Unread>,
     /// The control groups of all pods together, whatever runs in them; none where no kubelet makes them.
     pub pods: Vec<GroupLevel>,
+    /// Those of single pods that were refused hugetlb pages, by cgroup v1, where their programs have ended too.
+    pub refused_pods: Vec<GroupLevel>,
     /// CPU time that khugepaged has used since boot, in seconds; absent where it does not run.
     pub khugepaged: Reading<f64>,
     /// What was asked for in files and at boot.
@@ -56,7 +60,9 @@ impl Evidence {
         let sizes: Vec<_> = pools.map(|pool| pool.size).collect();
         Self {
             programs,
+            hidden: processes::hidden(source),
             pods: groups::pods(source, &snapshot.cgroup, &sizes),
+            refused_pods: groups::refused_pods(source, &snapshot.cgroup, &sizes),
             khugepaged: khugepaged(source),
             config: Config::read(source, &snapshot),
             uptime: uptime(source),
@@ -71,7 +77,7 @@ impl Evidence {
     #[must_use]
     pub fn with_files(self, files: Given) -> Self {
         Self {
-            files: files.on(&self.snapshot.topology),
+            files: files.on(&self.snapshot),
             ..self
         }
     }

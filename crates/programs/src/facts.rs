@@ -7,6 +7,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use super::locks::Lock;
 use super::tunables::is_tunable;
 use super::{Limit, Setting};
+use crate::config::Settings;
 use crate::size::mysql::Innodb;
 use host::processes::Stat;
 use host::{CpuList, Source, parse};
@@ -15,6 +16,8 @@ use host::{CpuList, Source, parse};
 pub(super) struct Own {
     /// The setting that switches huge pages on, if it is written anywhere.
     pub(super) setting: Reading<Option<Setting>>,
+    /// What its files set, as far as they could be read, and over them its arguments.
+    pub(super) settings: Settings,
     /// A line of its files by which it is to lock its memory.
     pub(super) lock: Option<Lock>,
     /// The option file that is read first.
@@ -29,6 +32,7 @@ impl Default for Own {
     fn default() -> Self {
         Self {
             setting: Reading::Known(None),
+            settings: Settings::default(),
             lock: None,
             option_file: None,
             innodb: None,

@@ -1,7 +1,7 @@
 //! What HotSpot itself reports of its heap: the counters that it keeps in a file which it maps (`hsperfdata_USER/PID`), as `jstat` reads.
 
 use host::Source;
-use model::Bytes;
+use model::{Bytes, Collector};
 
 use super::Area;
 
@@ -14,19 +14,35 @@ const MOST: usize = 10_000;
 /// Counters lie in words of 8 bytes after a header, so that sizes may be a few bytes too large.
 const PAGE: u64 = 4096;
 
-/// The most that the heap of a process may grow to; `None` where the JVM keeps no counters (`-XX:-UsePerfData`), or they cannot be
-/// read.
-pub(super) fn largest_heap(source: &Source, pid: u32, areas: &[Area]) -> Option<Bytes> {
-    let name = areas
-        .iter()
-        .map(|area| &*area.name)
-        .find(|name| name.contains("/hsperfdata_"))?;
-    let file = source.bytes(&format!("/proc/{pid}/root{name}"));
-    heap(file.known()?)
+/// What they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// The most that the heap may grow to.
+    pub(super) heap: Option<Bytes>,
+    /// The collector, also where the JVM chose it itself.
+    pub(super) collector: Option<Collector>,
+}
+
+/// How the names of collectors of the young generation begin, those of JDK 8 last.
+const COLLECTORS: [(&str, Collector); 5] = [
+    ("G1", Collector::G1),
+    ("Parallel", Collector::Parallel),
+    ("Serial", Collector::Serial),
+    ("PSScavenge", Collector::Parallel),
+    ("Copy", Collector::Serial),
+];
+
+/// Those of a process; none where the JVM keeps no counters (`-XX:-UsePerfData`), or they cannot be read.
+pub(super) fn counters(source: &Source, pid: u32, areas: &[Area]) -> Counters {
+    let names = &mut areas.iter().map(|area| &*area.name);
+    let name = names.find(|name| name.contains("/hsperfdata_"));
+    let file = name.map(|name| source.bytes(&format!("/proc/{pid}/root{name}")));
+    let bytes = file.as_ref().and_then(|file| file.known());
+    bytes.map_or_else(Counters::default, |bytes| read(bytes).unwrap_or_default())
 }
 
 /// The same from the file's content.
-fn heap(bytes: &[u8]) -> Option<Bytes> {
+fn read(bytes: &[u8]) -> Option<Counters> {
     if !bytes.starts_with(&MAGIC) {
         return None;
     }
@@ -44,13 +60,17 @@ fn heap(bytes: &[u8]) -> Option<Bytes> {
         }
         at += entry.len().max(20);
     }
+    let known = COLLECTORS
+        .into_iter()
+        .find(|(name, _)| first_collector.starts_with(name));
+    let collector = known.map(|(_, collector)| collector);
     // Of G1 and ZGC each generation may take the whole heap; Parallel and Serial divide it.
-    let is_divided = ["Parallel", "Serial", "PSScavenge", "Copy"];
-    let bytes = match is_divided.iter().any(|known| first_collector.starts_with(known)) {
-        true => young?.checked_add(old?)?,
-        false => old.or(young)?,
+    let heap = match collector {
+        Some(Collector::Parallel | Collector::Serial) => young.zip(old).and_then(|(young, old)| young.checked_add(old)),
+        _ => old.or(young),
     };
-    Some(Bytes(bytes / PAGE * PAGE)).filter(|bytes| bytes.0 > 0)
+    let heap = heap.map(|heap| Bytes(heap / PAGE * PAGE)).filter(|heap| heap.0 > 0);
+    Some(Counters { heap, collector })
 }
 
 /// A number of 32 bits that counts bytes.
@@ -76,9 +96,13 @@ fn value(entry: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::Bytes;
+    use model::{Bytes, Collector};
 
-    use super::{MAGIC, heap};
+    use super::{Counters, MAGIC, read};
+
+    fn heap(bytes: &[u8]) -> Option<Bytes> {
+        read(bytes)?.heap
+    }
 
     /// A file with these counters and texts.
     fn file(counters: &[(&str, u64)], collector: &str) -> Vec<u8> {
@@ -108,7 +132,7 @@ mod tests {
         bytes
     }
 
-    fn read(young: u64, old: u64, collector: &str) -> Option<Bytes> {
+    fn heap_of(young: u64, old: u64, collector: &str) -> Option<Bytes> {
         let generation = |number| format!("sun.gc.generation.{number}.maxCapacity");
         heap(&file(
             &[
@@ -124,17 +148,33 @@ mod tests {
     fn generations_share_the_heap_or_each_may_take_it() {
         // JDK 17 of -XX:MaxRAM=1g: 256 MiB by each collector.
         let g1 = "G1 young collection pauses";
-        assert_eq!(read(268_435_480, 268_435_464, g1), Some(Bytes::mib(256)));
+        assert_eq!(heap_of(268_435_480, 268_435_464, g1), Some(Bytes::mib(256)));
         let parallel = "Parallel young collection pauses";
-        assert_eq!(read(88_080_384, 180_355_072, parallel), Some(Bytes::mib(256)));
+        assert_eq!(heap_of(88_080_384, 180_355_072, parallel), Some(Bytes::mib(256)));
         assert_eq!(
-            read(89_456_640, 178_978_816, "Serial young collection pauses"),
+            heap_of(89_456_640, 178_978_816, "Serial young collection pauses"),
             Some(Bytes::mib(256))
         );
         assert_eq!(
-            read(268_435_456, 268_435_456, "ZGC minor collection pauses"),
+            heap_of(268_435_456, 268_435_456, "ZGC minor collection pauses"),
             Some(Bytes::mib(256))
         );
+    }
+
+    /// A JVM chooses Serial by itself on one CPU, or in less than 1792 MiB.
+    #[test]
+    fn the_collector_is_the_one_that_runs() {
+        for (name, collector) in [
+            ("Serial young collection pauses", Some(Collector::Serial)),
+            ("Copy", Some(Collector::Serial)),
+            ("G1 young collection pauses", Some(Collector::G1)),
+            ("PSScavenge", Some(Collector::Parallel)),
+            ("ZGC minor collection pauses", None),
+        ] {
+            let counters = read(&file(&[], name));
+            let expected = Counters { heap: None, collector };
+            assert_eq!(counters, Some(expected), "{name}");
+        }
     }
 
     #[test]

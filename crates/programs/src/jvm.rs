@@ -1,5 +1,6 @@
 //! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
+mod settle;
 mod words;
 
 use std::collections::BTreeMap;
@@ -51,18 +52,24 @@ pub struct Jvm {
     pub code_page: Option<Bytes>,
     /// `-Xmx`, or `-XX:MaxHeapSize=`.
     pub heap_max: Option<Bytes>,
+    /// The part of its memory that the heap may grow to where no option sets a size, in millionths: `-XX:MaxRAMPercentage=`.
+    pub share: Option<u64>,
+    /// `-XX:MaxRAM=`: of more memory it takes no notice.
+    pub memory_max: Option<Bytes>,
     /// The most that the heap may grow to, as the running JVM itself reports it.
     pub granted: Option<Bytes>,
     /// `-XX:+AlwaysPreTouch`.
     pub pretouch: bool,
     /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 21), and OpenJ9's `-Xlp`.
     pub shm: bool,
-    /// The garbage collector that an option chooses.
+    /// The garbage collector that an option chooses, or that the running JVM itself reports.
     pub collector: Option<Collector>,
     /// `-XX:ReservedCodeCacheSize=`, OpenJ9's `-Xcodecachetotal`.
     pub code_cache: Option<Bytes>,
     /// `-XX:AllocateHeapAt=`: the directory of a file that is the heap.
     pub heap_at: Option<String>,
+    /// HotSpot's option that switches off the huge pages that it asks for.
+    pub off: Option<String>,
     /// Options about pages and sizes with which it does not start.
     pub refused: Vec<String>,
     /// Where options stand that are not on the command line: by a word of [`PLACED`], a file or variable.
@@ -83,12 +90,13 @@ const PLACED: [&str; 7] = [
 type Field = fn(&mut Jvm) -> &mut Option<Bytes>;
 
 /// Options of a size.
-const SIZES: [(&str, Field); 5] = [
+const SIZES: [(&str, Field); 6] = [
     ("-XX:LargePageSizeInBytes=", |jvm| &mut jvm.page_size),
     ("-XX:ReservedCodeCacheSize=", |jvm| &mut jvm.code_cache),
     ("-Xcodecachetotal", |jvm| &mut jvm.code_cache),
     ("-Xmx", |jvm| &mut jvm.heap_max),
     ("-XX:MaxHeapSize=", |jvm| &mut jvm.heap_max),
+    ("-XX:MaxRAM=", |jvm| &mut jvm.memory_max),
 ];
 
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
@@ -114,9 +122,12 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         }
     }
     let options: Vec<&str> = all.iter().map(|(option, _)| option.as_str()).collect();
-    jvm.settle(&options);
     jvm.version = version(source, program, areas);
-    jvm.granted = areas.and_then(|areas| hsperfdata::largest_heap(source, program.pid(), areas));
+    jvm.settle(&options);
+    let counters = areas.map(|areas| hsperfdata::counters(source, program.pid(), areas));
+    let counters = counters.unwrap_or_default();
+    jvm.granted = counters.heap;
+    jvm.collector = jvm.collector.or(counters.collector);
     Ok(jvm)
 }
 
@@ -136,7 +147,6 @@ impl Jvm {
             "-XX:-UseLargePages" => self.large_pages = false,
             "-XX:+UseTransparentHugePages" => self.transparent = true,
             "-XX:-UseTransparentHugePages" => self.transparent = false,
-            "-XX:+UseSHM" => self.shm = true,
             "-XX:+AlwaysPreTouch" => self.pretouch = true,
             "-XX:-AlwaysPreTouch" => self.pretouch = false,
             _ if chosen.is_some() => self.collector = chosen,
@@ -159,6 +169,8 @@ impl Jvm {
             self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
         } else if let Some(rest) = option.strip_prefix("-Xlp") {
             self.take_xlp(rest);
+        } else if let Some(share) = share_of(option) {
+            self.share = Some(share);
         }
     }
 
@@ -187,24 +199,6 @@ impl Jvm {
         self.strict || self.collector == Some(Collector::Z)
     }
 
-    /// What HotSpot makes of its options together, in whatever order they are.
-    fn settle(&mut self, options: &[&str]) {
-        let last = |name: &str| options.iter().rfind(|option| name_of(option) == name).copied();
-        // large_page_init() looks at no other flag of them then.
-        if last("UseLargePages") == Some("-XX:-UseLargePages") {
-            self.transparent = false;
-        }
-        if last("IgnoreUnrecognizedVMOptions") == Some("-XX:+IgnoreUnrecognizedVMOptions") {
-            self.refused
-                .retain(|option| !names_pages(option) || PAGE_OPTIONS.contains(&name_of(option)));
-        }
-        let is_heap = |option: &&&str| option.starts_with("-Xmx") || name_of(option) == "MaxHeapSize";
-        if self.kind == JvmKind::HotSpot && self.heap_max.is_some_and(|heap| heap < LEAST_HEAP) {
-            self.refused
-                .extend(options.iter().rfind(is_heap).map(|option| (*option).to_owned()));
-        }
-    }
-
     /// The maximum of the heap that was asked for, and the one that the JVM lowered it to: ZGC does where a pool has too few pages.
     pub fn lowered(&self) -> Option<(Bytes, Bytes)> {
         let (asked, granted) = self.heap_max.zip(self.granted)?;
@@ -212,12 +206,54 @@ impl Jvm {
         (is_less && self.wants_hugetlb()).then_some((asked, granted))
     }
 
+    /// The maximum of a heap that no option sets, in so much memory. HotSpot takes half of a small one (`MinRAMPercentage`), 124.8 MiB of a larger one
+    /// at least, and by default a quarter that compressed pointers reach, with the 2 GiB in front of the heap (arguments.cpp, `set_heap_size`).
+    pub fn heap_in(&self, memory: Bytes) -> Option<Bytes> {
+        const LEAST: Bytes = Bytes::mib(125);
+        let part = self.part_of(memory)?;
+        if self.kind != JvmKind::HotSpot {
+            return Some(part);
+        }
+        let half = Bytes(self.counted(memory).0 / 2);
+        let is_limited = self.share.is_none() && self.memory_max.is_none();
+        let reach = match self.collector {
+            Some(Collector::Z) => Bytes::gib(32),
+            _ => Bytes::gib(30),
+        };
+        Some(match half < LEAST {
+            true => half,
+            false if is_limited => part.min(reach).max(LEAST),
+            false => part.max(LEAST),
+        })
+    }
+
+    /// The part of so much memory that an option names, or HotSpot's default.
+    pub(crate) fn part_of(&self, memory: Bytes) -> Option<Bytes> {
+        const QUARTER: u64 = 250_000;
+        let default = (self.kind == JvmKind::HotSpot).then_some(QUARTER);
+        let part = u128::from(self.counted(memory).0) * u128::from(self.share.or(default)?) / u128::from(WHOLE);
+        Some(Bytes(u64::try_from(part).ok()?))
+    }
+
+    /// The memory that it takes notice of.
+    fn counted(&self, memory: Bytes) -> Bytes {
+        memory.min(self.memory_max.unwrap_or(memory))
+    }
+
     /// The page size that it requests by name: ZGC has one, others take the default size for one that does not exist.
     pub fn named_page(&self, exists: impl Fn(Bytes) -> bool) -> Option<Bytes> {
         match self.takes_2m_alone() {
             true => Some(Bytes::mib(2)),
-            false => self.page_size.filter(|page| exists(*page)),
+            false => self
+                .page_size
+                .filter(|page| !self.takes_default_alone() && exists(*page)),
         }
+    }
+
+    /// For HotSpot of JDK 11 and older `-XX:LargePageSizeInBytes` has no effect on Linux: it takes pages of the default size
+    /// (os_linux.cpp, find_large_page_size).
+    pub fn takes_default_alone(&self) -> bool {
+        self.kind == JvmKind::HotSpot && self.version.is_some_and(|version| version <= 11)
     }
 
     /// ZGC maps its heap in granules of 2 MiB, and takes huge pages of that size only (JDK-8273872).
@@ -243,9 +279,6 @@ impl Jvm {
 fn is_huge(size: Bytes) -> bool {
     size > Bytes::kib(64)
 }
-
-/// HotSpot does not start with less (`Too small maximum heap`).
-const LEAST_HEAP: Bytes = Bytes::mib(2);
 
 /// `UseLargePages` of `-XX:+UseLargePages`, `LargePageSizeInBytes` of `-XX:LargePageSizeInBytes=2m`.
 fn name_of(option: &str) -> &str {
@@ -294,8 +327,22 @@ const PAGE_OPTIONS: [&str; 11] = [
     "PrintLargePages",
 ];
 
+/// What [`Jvm::share`] is a part of.
+pub(crate) const WHOLE: u64 = 1_000_000;
+
+/// `-XX:MaxRAMPercentage=75.0`, or `-XX:MaxRAMFraction=4` of earlier releases.
+fn share_of(option: &str) -> Option<u64> {
+    if let Some(parts) = option.strip_prefix("-XX:MaxRAMFraction=") {
+        return WHOLE.checked_div(parts.parse().ok()?);
+    }
+    let percent: f64 = option.strip_prefix("-XX:MaxRAMPercentage=")?.parse().ok()?;
+    (0.0..=100.0)
+        .contains(&percent)
+        .then(|| (percent / 100.0 * WHOLE as f64) as u64)
+}
+
 /// Sizes as the JVM takes them: `4g`, `512M`, `2048`, `0x1000k`. It does not start with anything behind the letter.
-fn size_of(text: &str) -> Option<Bytes> {
+pub(crate) fn size_of(text: &str) -> Option<Bytes> {
     let unit = text.chars().next_back().and_then(shift).filter(|shift| *shift <= 40);
     let digits = unit.map_or(text, |_| &text[..text.len() - 1]);
     let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));

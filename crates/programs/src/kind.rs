@@ -22,8 +22,9 @@ pub(crate) struct Known {
     pub(crate) has_signs: fn(&str, &[String]) -> bool,
     pub(crate) is_hypervisor: bool,
     pub(crate) server: Option<&'static Server>,
-    /// Options of `compare --live` with which it shows how much it does, where one command suits all of its users.
-    pub(crate) live: Option<&'static str>,
+    /// Options of `compare --live` with which it shows how much it does, where one command suits all of its users and it is known where
+    /// it takes connections.
+    pub(crate) live: Option<fn(At<'_>) -> Option<String>>,
 }
 
 /// Looks for a configuration file in a directory; else why there is none.
@@ -158,9 +159,9 @@ impl Kind {
         Some((kind, kind.server()?))
     }
 
-    /// Options of `compare --live` that suit a running program, by its name for users.
-    pub fn live_options(title: &str) -> Option<&'static str> {
-        first(|known| known.title == title)?.known().live
+    /// Options of `compare --live` that suit a running program, by its name for users and where it takes connections.
+    pub fn live_options(title: &str, at: At<'_>) -> Option<String> {
+        first(|known| known.title == title)?.known().live?(at)
     }
 
     pub(crate) fn of_image(name: &str) -> Option<Self> {

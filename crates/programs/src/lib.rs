@@ -24,6 +24,7 @@ pub mod messages;
 mod mongo;
 mod mysql;
 mod oracle;
+mod packages;
 mod page_options;
 pub mod postgres;
 pub mod record;
@@ -41,14 +42,14 @@ use std::collections::BTreeMap;
 use model::process::ProcessPages;
 use model::{Bytes, PageKind, Reading, Unread};
 
-use crate::config::Unit;
+use crate::config::{Settings, Unit};
 use crate::size::mysql::Innodb;
 use host::CpuList;
 use host::processes::MappingNodes;
 use host::snapshot::Mount;
 
 pub use config::Setting;
-pub use dpdk::socket_mem;
+pub use dpdk::{is_of_vpp, mib_by_node, socket_mem};
 pub use evidence::{Applied, Evidence};
 pub(crate) use facts::zero_ended;
 pub use glibc::library as glibc_library;
@@ -59,12 +60,12 @@ pub use jvm::{Jvm, JvmKind, is_of_hotspot};
 pub use kind::{Kind, Load, Server};
 pub use locks::{Lock, Locks, cut_off};
 pub use log::{CutLog, LogLine, Logs};
-pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
+pub use look::{RDMA, REGISTERED, programs};
 pub use page_options::{HUGEPAGE_SIZE, RANDOMX_1G, page_options};
-pub use postgres::{Listens, auto_conf};
+pub use postgres::auto_conf;
 pub use record::{Capture, CaptureOptions, capture};
-pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
+pub use target::{Listens, RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
 pub use tunables::{TUNABLES, in_list, is_tunable};
 
 /// One process with memory of its own.
@@ -133,6 +134,8 @@ pub struct Details {
     pub option_file: Option<String>,
     /// A setting of the program's own files: `huge_pages` of PostgreSQL, `large-pages` of MySQL.
     pub setting: Reading<Option<Setting>>,
+    /// All settings that a server runs with, as far as its files could be read: theirs, and over them those of its command line.
+    pub settings: Settings,
     /// What decides the pages of MySQL and MariaDB, by their files and arguments; `None` where those could not be read.
     pub innodb: Option<Innodb>,
     /// The setting by which it is to lock its memory.
@@ -211,6 +214,13 @@ impl Program {
             Some(kind) => kind.server().map_or_else(Vec::new, |server| (server.set_by)(words)),
             None => Vec::new(),
         }
+    }
+
+    /// The same as settings, with the command line as their place.
+    pub fn typed(&self) -> Settings {
+        let place = self.file("cmdline");
+        let set = self.set_by_arguments().into_iter();
+        set.map(|(name, value)| Setting::new(&place, name, value)).collect()
     }
 
     /// The first argument that begins so, without that beginning.

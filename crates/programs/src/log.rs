@@ -10,7 +10,7 @@ use host::source::End;
 
 /// Of a longer log only the end is read: all of it would take seconds.
 const LONGEST: Bytes = Bytes::mib(16);
-/// The last lines are those of the last start.
+/// The last lines are the news.
 const MOST: usize = 4;
 /// Of the files that it has open so many are looked at for logs, and so many logs are read.
 const OPEN: usize = 4096;
@@ -78,7 +78,7 @@ pub(super) fn lines(source: &Source, program: &Program, kind: Option<Kind>, dire
     let mut logs = Logs::default();
     for path in &files {
         if let Reading::Known(end) = source.end(&program.file(&format!("root{path}")), LONGEST) {
-            logs.add(path, &end);
+            logs.add(path, &end, program.pid());
         }
     }
     logs
@@ -104,8 +104,8 @@ fn collected(source: &Source, program: &Program, directory: &str) -> Vec<String>
 }
 
 impl Logs {
-    /// The lines of a log's end. Where something is in front of it, its first line is not whole, and no line has a number.
-    fn add(&mut self, path: &str, end: &End) {
+    /// The lines of a log's end, without those in front of the first that names the process: they are of earlier starts. Where something is in front of it, its first line is not whole, and no line has a number.
+    fn add(&mut self, path: &str, end: &End, pid: u32) {
         let text = String::from_utf8_lossy(&end.bytes);
         let is_cut = end.before > 0;
         let is_about = |line: &str| {
@@ -113,6 +113,8 @@ impl Logs {
             WORDS.iter().any(|word| small.contains(word)) || messages::is_log(line)
         };
         let lines = (1..).zip(text.lines()).skip(usize::from(is_cut));
+        let own = lines.clone().position(|(_, line)| names(line, pid)).unwrap_or(0);
+        let lines = lines.skip(own);
         let lines: Vec<LogLine> = lines
             .filter(|(_, line)| is_about(line))
             .map(|(number, line)| LogLine {
@@ -135,6 +137,20 @@ impl Logs {
     }
 }
 
+/// Does a line name the process that wrote it by its number, as databases do: `[4711] LOG:`, `starting as process 4711 ...`?
+fn names(line: &str, pid: u32) -> bool {
+    let number = pid.to_string();
+    let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
+    ["[", "process "].iter().any(|before| {
+        let rest = line.split(before).skip(1);
+        rest.filter_map(|rest| rest.strip_prefix(&number))
+            .any(|rest| match *before {
+                "[" => rest.starts_with(']'),
+                _ => is_whole(rest),
+            })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use model::Bytes;
@@ -146,7 +162,7 @@ mod tests {
     fn logs(text: &str, before: u64) -> Logs {
         let mut logs = Logs::default();
         let bytes = text.as_bytes().to_vec();
-        logs.add("/var/log/app.log", &End { bytes, before });
+        logs.add("/var/log/app.log", &End { bytes, before }, 5);
         logs
     }
 
@@ -170,6 +186,18 @@ mod tests {
         assert_eq!(logs("ready\n\u{fffd}", 0), Logs::default());
         let long = format!("hugetlb {}", "x".repeat(1000));
         assert_eq!(logs(&long, 0).lines[0].text.len(), 400);
+    }
+
+    #[test]
+    fn lines_of_earlier_starts_are_no_news() {
+        let failed = "2026 UTC [55] FATAL:  could not map anonymous shared memory: huge pages\n";
+        let started = "2026 UTC [5] LOG:  starting PostgreSQL 15.18\n";
+        let later = "2026 UTC [9] LOG:  huge pages, later\n";
+        let found = logs(&format!("{failed}{started}{later}"), 0);
+        assert_eq!(texts(&found), [("/var/log/app.log:3", later.trim())]);
+        assert_eq!(logs(failed, 0).lines.len(), 1, "whose it is does not show");
+        let mariadb = "huge pages\nStarting MariaDB 10.11.19 as process 55\nx\n2026 0 [Note] starting as process 5 ...\nhugetlb\n";
+        assert_eq!(texts(&logs(mariadb, 0)), [("/var/log/app.log:5", "hugetlb")]);
     }
 
     #[test]

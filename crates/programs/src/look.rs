@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use model::process::ProcessPages;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
-use super::Groups;
 use super::facts::{self, Own, Status};
 use super::{Area, Details, Kind, Program, areas, glibc, jvm, locks, mongo};
+use super::{Groups, Limit};
 use crate::config::{Unit, unit};
 use host::processes::{self, Limits};
 use host::snapshot::Mount;
@@ -19,6 +19,10 @@ use host::{Snapshot, Source, snapshot, spread};
 
 /// Processes from this size on are looked into, whatever they are.
 const LARGE: Bytes = Bytes::mib(64);
+/// A lower limit of locked memory has no room for the buffers that programs of RDMA register.
+pub const REGISTERED: Bytes = Bytes::mib(64);
+/// What such programs have mapped.
+pub const RDMA: &str = "/dev/infiniband/uverbs";
 /// A live process with more page tables than this is not walked: its own mappings would wait for it. It maps 4 GiB of
 /// base pages: 60 ms of CPU on a Zen 4 guest.
 pub(crate) const MOST_TABLES: Bytes = Bytes::mib(8);
@@ -42,14 +46,10 @@ pub(crate) struct Candidates {
 
 /// The cheap half of [`programs`]: nothing but status, arguments and environment is read of each.
 pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
-    processes::list(source).and_then(|rows| survey(source, &rows))
+    processes::list(source).map(|rows| survey(source, &rows))
 }
 
-fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> {
-    if rows.is_empty() {
-        let why = "no process is in this capture";
-        return Err(Unread::new(Cause::Absent, "/proc/PID/status", why));
-    }
+fn survey(source: &Source, rows: &[ProcessPages]) -> Candidates {
     let programs: Vec<Program> = spread::over(source, rows, |row| cheap(source, row.clone()));
     let kinds: BTreeMap<u32, Kind> = programs
         .iter()
@@ -60,11 +60,18 @@ fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> 
         .text("/proc/cpuinfo")
         .known()
         .is_some_and(|text| text.contains("CPU implementer"));
+    // A capture has nothing of the devices.
+    let has_rdma = !source.is_live() || source.list("/sys/class/infiniband").known().is_some();
     let mut closer: Vec<usize> = (0..programs.len())
-        .filter(|&at| matters(&programs[at], &kinds) || (is_arm && has_thp(&programs[at])))
+        .filter(|&at| {
+            let program = &programs[at];
+            matters(program, &kinds)
+                || (is_arm && has_thp(program))
+                || (has_rdma && may_fail_to_register(source, program))
+        })
         .collect();
     closer.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
-    Ok(Candidates { programs, closer })
+    Candidates { programs, closer }
 }
 
 fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Program> {
@@ -116,6 +123,18 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         pages,
         details: None,
     }
+}
+
+/// One that could not register its buffers at start has stayed small.
+fn may_fail_to_register(source: &Source, program: &Program) -> bool {
+    let limit = facts::memlock(source, program.pid());
+    let is_low = limit.known().is_some_and(|limit| *limit < Limit::Bytes(REGISTERED.0));
+    let has_device = || {
+        let areas = areas::named(source, program.pid());
+        let mut areas = areas.known().into_iter().flatten();
+        areas.any(|area| area.name.starts_with(RDMA))
+    };
+    is_low && program.may_lock() == Ok(false) && has_device()
 }
 
 fn has_thp(program: &Program) -> bool {
@@ -221,6 +240,7 @@ impl<'a> Looker<'a> {
                 _ => Reading::absent("the program's version decides nothing here"),
             },
             setting: own.setting,
+            settings: own.settings,
             innodb: own.innodb,
             option_file: own.option_file,
             refused: own.refused,

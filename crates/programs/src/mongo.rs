@@ -1,9 +1,9 @@
 //! MongoDB, whose advice depends on its version.
 
-use model::{Cause, Reading, Unread};
+use model::Reading;
 
 use super::kind::Known;
-use super::{Area, Program, glibc};
+use super::{Area, Program, glibc, packages};
 use host::Source;
 
 pub(crate) const KNOWN: Known = Known::new("MongoDB", &["mongo", "mongodb"], &["mongod"]);
@@ -27,7 +27,7 @@ pub(super) fn version(source: &Source, program: &Program, areas: &[Area]) -> Rea
     let mut paths = first.map(String::as_str).into_iter().chain(mapped);
     match told.or_else(|| paths.find_map(in_path)) {
         Some(version) => Reading::Known(version),
-        None => packaged(source),
+        None => packages::version(source, "", &PACKAGES),
     }
 }
 
@@ -41,22 +41,6 @@ fn in_path(path: &str) -> Option<(u32, u32)> {
     };
     let mut parts = named.split(['/', '-', '_', '@']);
     parts.find(is_version).and_then(glibc::pair)
-}
-
-/// The version of a package in dpkg's status file.
-fn packaged(source: &Source) -> Reading<(u32, u32)> {
-    let status = "/var/lib/dpkg/status";
-    source.bytes(status).and_then(|bytes| {
-        let text = String::from_utf8_lossy(&bytes);
-        let version = PACKAGES.iter().find_map(|package| {
-            let (_, rest) = text.split_once(&format!("Package: {package}\n"))?;
-            let mut block = rest.split("\n\n").next()?.lines();
-            let version = block.find_map(|line| line.strip_prefix("Version: "))?;
-            // Debian's has an epoch before it.
-            glibc::pair(version.rsplit(':').next()?)
-        });
-        version.ok_or_else(|| Unread::new(Cause::Absent, status, "no package of MongoDB's server is in it"))
-    })
 }
 
 #[cfg(test)]

@@ -9,9 +9,18 @@ use super::kind::Known;
 const ORACLE_EXTRA: u64 = 4;
 
 pub(crate) const KNOWN: Known = Known {
-    has_signs: |name, _| name.starts_with("ora_"),
+    has_signs: |name, arguments| name.starts_with("ora_") || is_server(arguments),
     ..Known::new("Oracle Database", &["oracle"], &[])
 };
+
+/// Is it the process that serves a connection: `oracleNAME (LOCAL=NO)`, or `(DESCRIPTION=(LOCAL=YES)...`?
+fn is_server(arguments: &[String]) -> bool {
+    let line = arguments.join(" ");
+    line.split_once(" (").is_some_and(|(program, rest)| {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        name.starts_with("oracle") && (rest.starts_with("LOCAL=") || rest.starts_with("DESCRIPTION="))
+    })
+}
 
 /// The name of the instance that a process is of: `ora_pmon_NAME`, or `oracleNAME (LOCAL=NO)`.
 pub(crate) fn sid(arguments: &[String]) -> Option<String> {
@@ -68,6 +77,11 @@ mod tests {
         assert_eq!(of("ora_pmon_orcl_1"), is("ORCL_1"));
         assert_eq!(of("oracleORCL2 (LOCAL=NO)"), is("ORCL2"));
         assert_eq!((of("oracle"), of("tnslsnr")), (None, None));
+        let serves = |first: &str| super::is_server(&[first.to_owned()]);
+        assert!(
+            serves("oracleORCL2 (LOCAL=NO)") && serves("oracleX (DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))")
+        );
+        assert!(!serves("oracle") && !serves("oracle_exporter (x)"));
     }
 
     #[test]

@@ -4,15 +4,32 @@ use model::Bytes;
 use model::sizing::{SizeError, Sizing, pages_for};
 
 use super::kind::Known;
+use super::{Listens, Program};
 
 pub(crate) const KNOWN: Known = Known {
-    live: Some("--load 'redis-benchmark -q -t get -n 200000' --metric 'get=GET: ([0-9.]+) requests,higher'"),
+    live: Some(|at| {
+        let at = at("-p ", "-s ");
+        // Without either, another server may answer.
+        let load = format!("redis-benchmark{at} -q -t get -n 200000");
+        (!at.is_empty()).then(|| format!("--load '{load}' --metric 'get=GET: ([0-9.]+) requests,higher'"))
+    }),
     ..Known::new(
         "Redis",
         &["redis", "valkey", "keydb"],
         &["redis-server", "valkey-server", "keydb-server"],
     )
 };
+
+/// Where a running server takes connections, by its title: `redis-server *:6379 [cluster]` or `redis-server unixsocket:/run/redis.sock`.
+pub(super) fn listens(program: &Program) -> Option<Listens> {
+    let title = program.arguments.known()?.join(" ");
+    title.split_whitespace().skip(1).find_map(|word| {
+        let (host, end) = word.rsplit_once(':')?;
+        let socket = (host == "unixsocket").then(|| end.to_owned());
+        let port = end.parse().ok();
+        (socket.is_some() || port.is_some()).then_some(Listens { port, socket })
+    })
+}
 
 /// `size redis`: no pool pages, but what copying costs at worst while a child saves: each write of a cache line to a page of its own.
 ///

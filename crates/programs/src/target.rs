@@ -5,11 +5,12 @@ mod meant;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use host::processes::{Coverage, is_counted, taken_of_pool};
+use host::processes::{self, Coverage, is_counted, taken_of_pool};
+use model::process::Unseen;
 use model::vms::Vm;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
-use super::{Area, Kind, Listens, Logs, Program, candidates, log, look, postgres};
+use super::{Area, Kind, Logs, Program, candidates, log, look, mysql, postgres, redis};
 use crate::evidence::uptime;
 use crate::vms;
 use host::snapshot::MountTree;
@@ -41,10 +42,19 @@ pub struct Target {
     pub mounts: MountTree,
     /// The directory that it works in, if that could be read.
     pub directory: Option<String>,
-    /// Where it takes connections, of a PostgreSQL server on this machine.
+    /// Where it takes connections, of a server that says it.
     pub listens: Option<Listens>,
     /// What it wrote about huge pages in its logs, as far as they could be read.
     pub log: Logs,
+}
+
+/// Where a running server takes connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listens {
+    /// TCP port; that of PostgreSQL is part of the socket's name, too.
+    pub port: Option<u16>,
+    /// Its socket, or of PostgreSQL the directory of it; `None` without one.
+    pub socket: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,13 +72,15 @@ pub enum TargetError {
     /// Nothing goes by it.
     #[error(
         "{}{}",
-        meant::nothing(word),
+        meant::nothing(word, unseen.is_none()),
         near.first().map_or_else(String::new, |_| format!("; running: {}", near.join(", ")))
     )]
     NotFound {
         word: String,
         /// Known programs that run.
         near: Vec<String>,
+        /// Processes that may be it.
+        unseen: Box<Unseen>,
     },
     /// Some run, and which of them it is could not be read.
     #[error("which of the running programs `{0}` is could not be read (run it with sudo)")]
@@ -93,6 +105,7 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
     let not_found = || TargetError::NotFound {
         word: word.to_owned(),
         near: known(source, &all),
+        unseen: Box::new(unseen(source, &all)),
     };
     // `postgres:port=5433` is one of several.
     let one = word
@@ -193,10 +206,12 @@ fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, mut othe
         mounts: MountTree::of_process(source, main.pid()),
         log: log::lines(source, &main, kind, directory.as_deref()),
         vm: vms::vm(source, main.pid()),
-        listens: directory
-            .as_deref()
-            .filter(|_| kind == Some(Kind::Postgres))
-            .and_then(|directory| postgres::listens(source, &main, directory)),
+        listens: match (kind, directory.as_deref()) {
+            (Some(Kind::Postgres), Some(directory)) => postgres::listens(source, &main, directory),
+            (Some(Kind::Mysql), _) => mysql::listens(&main),
+            (Some(Kind::Redis), _) => redis::listens(&main),
+            _ => None,
+        },
         directory,
         main,
         others,
@@ -209,6 +224,14 @@ fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {
         "/proc/{pid}/map_files/{:x}-{:x}",
         area.range.start, area.range.end
     ))
+}
+
+/// Processes of which it is not known what they are.
+fn unseen(source: &Source, all: &[Program]) -> Unseen {
+    let mut unseen = processes::unseen(source);
+    let unread = all.iter().filter_map(|program| program.kind.unread());
+    unread.for_each(|why| unseen.add(why));
+    unseen
 }
 
 /// Known programs that run, to choose from; virtual machines by their own names.
@@ -246,9 +269,8 @@ impl Target {
         match which.split_once('=') {
             Some(("pid", pid)) => pid.parse() == Ok(self.main.pid()),
             Some(("port", port)) => {
-                let typed = || self.main.argument("--port=").map(str::to_owned);
-                let listens = self.listens.as_ref().map(|listens| listens.port.to_string());
-                listens.or_else(typed).as_deref() == Some(port)
+                let own = self.listens.as_ref().and_then(|listens| listens.port);
+                own.is_some_and(|own| port.parse() == Ok(own))
             }
             _ => {
                 let path = Some(which.trim_end_matches('/'));
@@ -285,5 +307,36 @@ impl SharedMemory {
     /// Pages of one size that hold the segment. PostgreSQL rounds its request up like this.
     pub fn pages(&self, page: Bytes) -> u64 {
         self.area.size().0.div_ceil(page.0.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Snapshot, Source, Tree};
+
+    use super::{TargetError, targets};
+
+    fn error(mounts: &str) -> (String, bool) {
+        let status = "Name:\ta\nUid:\t0\t0\t0\t0\nVmRSS:\t9 kB\nVmPTE:\t9 kB\n";
+        let tree = Tree::new()
+            .file("/proc/7/status", status)
+            .file("/proc/7/cmdline", "a\0")
+            .file("/proc/self/mounts", format!("proc /proc proc rw{mounts} 0 0\n"));
+        let source = Source::from_tree("made", tree);
+        let found = targets(&source, &Snapshot::take(&source), "postgres");
+        let why = found.expect_err("none");
+        let is_hidden = matches!(&why, TargetError::NotFound { unseen, .. } if unseen.hidden.is_some());
+        (why.to_string(), is_hidden)
+    }
+
+    #[test]
+    fn a_program_that_may_be_hidden_is_not_said_to_be_absent() {
+        let (shown, is_hidden) = error("");
+        assert!(
+            shown.contains("no PostgreSQL process runs here") && !is_hidden,
+            "{shown}"
+        );
+        let (shown, is_hidden) = error(",hidepid=invisible");
+        assert!(shown.contains("was found") && is_hidden, "{shown}");
     }
 }

@@ -49,6 +49,24 @@ fn programs_are_known_by_name_arguments_or_options() {
 }
 
 #[test]
+fn redis_says_by_its_title_where_it_takes_connections() {
+    let listens = |title: &str| super::redis::listens(&one(tree("redis-server", title, "HOME=/x")));
+    let at = |port, socket: Option<&str>| Some((port, socket.map(str::to_owned)));
+    for (title, wanted) in [
+        ("redis-server *:5621", at(Some(5621), None)),
+        ("/usr/bin/redis-server 127.0.0.1:6379 [cluster]", at(Some(6379), None)),
+        ("redis-server unixsocket:/run/r.sock", at(None, Some("/run/r.sock"))),
+        ("redis-server", None),
+    ] {
+        let found = listens(title).map(|found| (found.port, found.socket));
+        assert_eq!(found, wanted, "{title}");
+    }
+    let live = |port: &str| Kind::live_options("Redis", &|_, _| port.to_owned());
+    assert!(live(" -p 5621").is_some_and(|options| options.contains("redis-benchmark -p 5621 -q")));
+    assert_eq!(live(""), None, "another server may answer");
+}
+
+#[test]
 fn one_look_takes_status_limits_groups_and_start() {
     let program = one(tree("app", "app", "HOME=/x"));
     assert_eq!(program.groups.known(), Some(&vec![8, 9, 10]));
@@ -161,6 +179,67 @@ fn options_of_a_jvm_come_to_what_it_makes_of_them() {
     ] {
         assert_eq!(!jvm(option).refused.is_empty(), is_refused, "{option}");
     }
+}
+
+/// Until JDK 21 the methods that are named decide: JDK 17 logs `UseLargePages disabled` for each of these, whatever the pool holds.
+#[test]
+fn options_that_switch_off_the_huge_pages_of_a_jvm_are_known() {
+    let jvm = |release: &str, options: &str| {
+        let release = format!("JAVA_VERSION={release}");
+        let program = one(tree("java", &format!("java {options} Main"), &release).file("/proc/5/maps", HOTSPOT));
+        let jvm = program.jvm().expect("readable").expect("a JVM").clone();
+        (jvm.large_pages, jvm.transparent, jvm.shm, jvm.off)
+    };
+    let (large, thp) = ("-XX:+UseLargePages", "-XX:+UseTransparentHugePages");
+    for off in ["-XX:-UseTransparentHugePages", "-XX:-UseHugeTLBFS", "-XX:-UseSHM"] {
+        let expected = (true, false, false, Some(off.to_owned()));
+        assert_eq!(jvm("17.0.9", &format!("{large} {off}")), expected);
+        assert_eq!(jvm("25.0.1", &format!("{large} {off}")), (true, false, false, None));
+    }
+    for on in ["-XX:+UseSHM", "-XX:+UseSHM -XX:-UseHugeTLBFS"] {
+        assert_eq!(jvm("17.0.9", on), (true, false, true, None), "{on}");
+        assert_eq!(jvm("25.0.1", on), (false, false, false, None), "{on}");
+    }
+    let both = "-XX:+UseHugeTLBFS -XX:+UseSHM -XX:-UseTransparentHugePages";
+    assert_eq!(jvm("17.0.9", both), (true, false, false, None));
+    let none = "-XX:-UseLargePages".to_owned();
+    for options in [format!("{thp} {none}"), format!("{none} {thp}")] {
+        assert_eq!(jvm("25.0.1", &options), (false, false, false, Some(none.clone())));
+    }
+    assert_eq!(jvm("25.0.1", &none), (false, false, false, None));
+}
+
+const HOTSPOT: &str = "7f0000000000-7f0000001000 r-xp 00000000 08:01 5 /opt/java/lib/server/libjvm.so\n";
+
+#[test]
+fn options_of_a_jvm_in_files_are_read_wherever_they_are_named() {
+    let heap = "# no comment\n-XX:+UseLargePages \"-Xmx4g\"\n";
+    for (arguments, environment, place) in [
+        ("-XX:VMOptionsFile=heap", "", "/srv/heap"),
+        ("Main", "JAVA_TOOL_OPTIONS=-XX:VMOptionsFile=/srv/heap", "/srv/heap"),
+        ("Main", "JDK_JAVA_OPTIONS=@heap", "/srv/heap"),
+        ("-XX:Flags=flags", "", "/srv/flags"),
+        ("@arguments", "", "/srv/heap"),
+    ] {
+        let tree = tree("java", &format!("java {arguments}"), environment)
+            .link("/proc/5/cwd", "/srv")
+            .file("/srv/heap", heap)
+            .line("/srv/arguments", "-XX:VMOptionsFile=heap")
+            .file("/srv/flags", "+UseLargePages\nMaxHeapSize=4g # heap\n");
+        let program = one(tree);
+        let jvm = program.jvm().expect("readable").expect("a JVM");
+        let read = (jvm.large_pages, jvm.heap_max);
+        assert_eq!(read, (true, Some(Bytes::gib(4))), "{arguments} {environment}");
+        assert_eq!(jvm.places["UseLargePages"], place, "{arguments} {environment}");
+    }
+    // The command line goes before such a file, wherever it names it.
+    let flags = tree("java", "java -XX:-UseLargePages -XX:Flags=/srv/flags", "");
+    let program = one(flags.file("/srv/flags", "+UseLargePages\n"));
+    assert!(!program.jvm().expect("readable").expect("a JVM").large_pages);
+    // The machine knows no file of the launcher.
+    let machine = tree("java", "java Main", "JAVA_TOOL_OPTIONS=@/srv/heap");
+    let program = one(machine.file("/srv/heap", heap));
+    assert!(!program.jvm().expect("readable").expect("a JVM").large_pages);
 }
 
 #[test]

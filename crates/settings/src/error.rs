@@ -27,7 +27,10 @@ pub enum WriterError {
         source: io::Error,
     },
     /// Another run holds the lock: for longer than any change takes, or at a moment when two must not be at work.
-    #[error("another hugewise run holds {path}, also after {seconds} s (wait until it is done, or end it)")]
+    #[error(
+        "another hugewise run holds {path}{} (wait until it is done, or end it)",
+        if *seconds == 0 { String::new() } else { format!(", also after {seconds} s") }
+    )]
     Busy {
         /// The lock file.
         path: PathBuf,

@@ -13,6 +13,11 @@ impl Chance {
         Self(mixed(seed ^ 0x6875_6765_7769_7365))
     }
 
+    /// A generator in a state; the states of two that are to be independent are made with [`mixed`].
+    pub fn at(state: u64) -> Self {
+        Self(state)
+    }
+
     /// The next 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

@@ -170,7 +170,29 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         let why = "one arm alone cannot be compared (write a reference first, such as base)";
         return Err(Error::asked(format!("--arms {}", request.arms.join(",")), why));
     }
+    must_be_used(request, &own, &arms)?;
     Ok(arms)
+}
+
+/// Options about arms of a sort that none of these is of would do nothing.
+fn must_be_used(request: &Request, own: &BTreeMap<String, Custom>, arms: &Arms) -> Result<(), Error> {
+    let (file, technique) = (&request.arms_file, &request.technique);
+    let unused = if file.is_some() && !request.arms.iter().any(|name| own.contains_key(name)) {
+        let names: Vec<&str> = own.keys().map(String::as_str).collect();
+        (
+            "--arms-file",
+            format!("none of its arms is in --arms (name some, of {})", names.join(", ")),
+        )
+    } else if request.pool.is_some() && pools(arms.lent()).is_empty() {
+        let why = "no arm takes pages of a pool (leave it out, or name an arm such as hugetlb-2M in --arms)";
+        ("--pool", why.to_owned())
+    } else if technique.is_some() && arms.live.iter().all(|arm| arm.setup.way != *technique) {
+        let why = "no arm gets its pages by a technique (leave it out, or name an arm such as thp in --arms)";
+        ("--technique", why.to_owned())
+    } else {
+        return Ok(());
+    };
+    Err(Error::asked(unused.0, unused.1))
 }
 
 /// The program that the arms run. Of a command nothing is asked but that it runs, and what is before its runs may make it.

@@ -126,7 +126,15 @@ impl<E: Executor> Experiment<'_, E> {
         let arms = self.arms(self.runs.clone());
         let block = (self.spec.earlier + self.executor.elapsed()).as_secs_f64() / f64::from(LEAST);
         let most = f64::from(self.plan.most()) * block;
-        let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
+        let forecast = |wanted| {
+            forecast::of(
+                &arms,
+                wanted,
+                (block, self.spec.most),
+                self.spec.smallest_effect,
+                &[most],
+            )
+        };
         for forecast in self.spec.wanted.iter().filter_map(forecast) {
             if forecast
                 .visible
@@ -135,7 +143,7 @@ impl<E: Executor> Experiment<'_, E> {
             {
                 self.around.report(&Event::Forecast {
                     forecast: &forecast,
-                    budget,
+                    budget: self.spec.is_budget_kept.then_some(budget),
                 });
             }
         }

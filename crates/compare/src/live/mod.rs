@@ -25,7 +25,7 @@ pub use self::arm::Arm;
 pub use self::counted::Counting;
 use self::family::Family;
 use self::process::{Done, Process};
-pub use self::server::Server;
+pub use self::server::{LOADS, Server};
 pub use self::shell::clean_up;
 pub(crate) use self::shell::hook;
 pub(crate) use self::trial::compare;

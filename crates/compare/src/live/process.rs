@@ -8,6 +8,7 @@ use ::process::{Attention, Failure, Order, Step, ThpSwitch, WaitError};
 use chase::counters::program::Event;
 use model::Bytes;
 use model::compare::Ran;
+use model::placement::Method;
 use placement::Collector;
 
 use super::arm::Arm;
@@ -135,7 +136,16 @@ impl Process {
             return Err(Error::asked(format!("--arms {}", self.arm), UNREACHED));
         }
         let (ran, moves) = self.collector.as_mut().map(Collector::take_all).unzip();
-        process.counts.extend(moves.flatten().map(counted));
+        let usage = process.ended.cpu.map_or(0.0, |cpu| cpu.total());
+        let is_whole = |ran: &Ran| {
+            let moves = ran.migrations.map_or(u64::MAX, |moves| moves.total());
+            !Method::Clocks.is_cut_off(ran.cpu_s.values().sum(), usage, 0, moves)
+        };
+        // Of a program whose recording the kernel ended it is not known where it ran.
+        let ran = ran.filter(is_whole);
+        process
+            .counts
+            .extend(moves.flatten().filter(|_| ran.is_some()).map(counted));
         Ok(Done {
             note: note(
                 self.squeeze.as_ref(),

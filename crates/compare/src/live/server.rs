@@ -7,11 +7,15 @@ use super::family::MARK;
 use super::process::Process;
 use super::shell::command;
 use crate::Error;
+use model::compare::Loads;
 
 /// Between two questions whether it is ready.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// After being asked to stop.
 const STOPPING: Duration = Duration::from_secs(30);
+
+/// Loads after each start, where no others are asked for.
+pub const LOADS: Loads = Loads { warm_up: 1, counted: 2 };
 
 /// How to use a server; each a command of the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]

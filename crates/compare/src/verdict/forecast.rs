@@ -1,5 +1,7 @@
 //! Which differences comparisons of a program can show in which time, by how far its runs lie apart in a few blocks. Pure.
 
+use std::collections::BTreeSet;
+
 use model::compare::{Arm, Forecast, Visible};
 
 use crate::interim::LEAST;
@@ -13,35 +15,47 @@ const LEVEL: f64 = 0.04;
 /// quantiles of 2 % and of a fifth.
 const FOUND: f64 = 1.41;
 /// No forecast goes beyond so many blocks.
-const MOST: f64 = 1e6;
+const FARTHEST: f64 = 1e6;
 
 /// By the runs of the first two arms, whose own difference is left out; `None` of fewer blocks than an interval takes. `times` are
-/// in seconds.
-pub fn of(arms: &[Arm], wanted: &Wanted, block_seconds: f64, smallest: f64, times: &[f64]) -> Option<Forecast> {
+/// in seconds; comparisons that have made `most` blocks end before.
+pub fn of(
+    arms: &[Arm],
+    wanted: &Wanted,
+    (block_seconds, most): (f64, u32),
+    smallest: f64,
+    times: &[f64],
+) -> Option<Forecast> {
     let [reference, arm, ..] = arms else { return None };
     let triples = judge::triples(reference, arm, &|run| judge::score(run, wanted));
     let half = half(&triples)?;
     let blocks = triples.len() as f64;
     // Intervals shrink with the root of the number of blocks.
-    let visible = |count: f64| (FOUND * half * (blocks / count).sqrt()).exp_m1();
+    let effect = |count: f64| (FOUND * half * (blocks / count).sqrt()).exp_m1();
     let after = |seconds: f64| {
-        let count = (seconds / block_seconds.max(1e-9)).floor().clamp(0.0, MOST);
+        let count = (seconds / block_seconds.max(1e-9) + 1e-6).floor().min(f64::from(most));
+        let is_most = count >= f64::from(most);
         (count >= f64::from(LEAST)).then(|| Visible {
-            seconds,
+            seconds: if is_most { count * block_seconds } else { seconds },
             blocks: count as u32,
-            effect: visible(count),
+            effect: effect(count),
         })
     };
     let needed = blocks * (FOUND * half / smallest.max(1e-6).ln_1p()).powi(2);
-    let needed = needed.ceil().clamp(f64::from(LEAST), MOST);
+    let needed = needed.ceil().clamp(f64::from(LEAST), FARTHEST);
+    let mut visible: Vec<Visible> = times.iter().filter_map(|seconds| after(*seconds)).collect();
+    // More time than that for all blocks shows no more.
+    let mut known = BTreeSet::new();
+    visible.retain(|visible| known.insert(visible.blocks));
     Some(Forecast {
         metric: wanted.name.clone(),
         block_seconds,
-        visible: times.iter().filter_map(|seconds| after(*seconds)).collect(),
+        most: Some(most),
+        visible,
         smallest: Visible {
             seconds: needed * block_seconds,
             blocks: needed as u32,
-            effect: visible(needed),
+            effect: effect(needed),
         },
     })
 }
@@ -95,11 +109,30 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_that_ends_by_its_number_of_runs_shows_no_more_in_more_time() {
+        let pilot = compared(12, 1.0, 7);
+        let of = |most: u32| super::of(&pilot.arms, &wanted(), (1.0, most), 0.0001, &[600.0, 150.0, 2400.0]);
+        let (forecast, free) = (of(30).expect("enough"), of(10_000).expect("enough"));
+        let [visible] = forecast.visible[..] else {
+            panic!("{forecast:?}")
+        };
+        assert_eq!((visible.blocks, visible.seconds), (30, 30.0));
+        assert!(
+            free.visible.len() == 3 && free.visible[1].effect < visible.effect,
+            "{free:?}"
+        );
+        // What the smallest effect takes is beyond them, and is no less for that.
+        assert_eq!(forecast.smallest, free.smallest);
+        assert!(forecast.smallest.blocks > 30, "{forecast:?}");
+    }
+
+    #[test]
     fn more_time_shows_less_and_what_is_forecast_is_mostly_found() {
         let mut forecast: Vec<f64> = (0..50)
             .map(|seed| {
                 let pilot = compared(12, 1.0, seed);
-                let forecast = super::of(&pilot.arms, &wanted(), 1.0, 0.01, &[5.0, 30.0, 120.0]).expect("enough");
+                let forecast =
+                    super::of(&pilot.arms, &wanted(), (1.0, 120), 0.01, &[5.0, 30.0, 120.0]).expect("enough");
                 let effects: Vec<f64> = forecast.visible.iter().map(|visible| visible.effect).collect();
                 assert!(effects.len() == 2 && effects[1] < effects[0], "{forecast:?}");
                 assert!(forecast.smallest.effect <= 0.0101, "{forecast:?}");

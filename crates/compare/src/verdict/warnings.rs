@@ -335,7 +335,7 @@ fn system_varies(arms: &[Arm]) -> Option<Warning> {
     most.map(|(_, text)| Warning::new("free-page-reporting", text))
 }
 
-/// Too little time for a verdict is worth saying; enough of it is not.
+/// Too little time, or too few runs, for a verdict is worth saying; enough of it is not.
 fn cut_short(compare: &Compare) -> Option<Warning> {
     let open = compare
         .verdicts
@@ -344,7 +344,12 @@ fn cut_short(compare: &Compare) -> Option<Warning> {
     let blocks = counted(compare.design.blocks as usize, "block");
     let text = format!("the time was over after {blocks}: more of it (--budget) makes the intervals narrower");
     let gone = format!("the program ended after {blocks}: a longer life of it makes the intervals narrower");
+    let usual = format!(
+        "{blocks} were made, as many as without --runs: more of them (--runs {}) make the intervals narrower",
+        4 * compare.design.blocks
+    );
     match compare.design.ended {
+        Ended::UsualRuns if open => Some(Warning::new("cut-short", usual)),
         Ended::Budget if open => Some(Warning::new("cut-short", text)),
         Ended::ProgramEnded => Some(Warning::new("program-ended", gone)),
         _ => None,

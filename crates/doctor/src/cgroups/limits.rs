@@ -1,7 +1,9 @@
 //! Control groups that limit hugetlb pages.
 
 use std::collections::BTreeMap;
+use std::iter;
 
+use host::groups::too_low;
 use host::snapshot::{CgroupVersion, Feature, Pool};
 use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
@@ -104,20 +106,55 @@ fn limited(program: &Program, limit: &HugetlbLimit, (need, file): (Bytes, &str),
     let case = case.when(need.0 > 0, |case| {
         case.wants(limit.page).seen(program.file(file), "hugetlb needed", need)
     });
-    let page = limit.page.exact();
-    let in_pod = limit.file.contains("kubepods");
     let raise = need.round_up_to(limit.page);
-    let writes = !in_pod && Limit::Bytes(raise.0) > max;
-    case.fix_if(
-        in_pod,
-        format!("request hugepages-{page}i in the pod's resources: the kubelet sets the limit"),
-    )
-    .fix_if(writes, format!("echo {} > {}", raise.0, limit.file))
-    .fix_if(
-        writes,
-        "and in what sets it: the options of the container's run-time, or the unit",
-    )
-    .fix(format!("or let the program not ask for them: {}", switch(program)))
+    let can = is_of_pod(&limit.file) || Limit::Bytes(raise.0) > max;
+    let or = if can { "or " } else { "" };
+    case.when(can, |case| raised(case, &[&limit.file], limit.page, raise))
+        .fix(format!("{or}let the program not ask for them: {}", switch(program)))
+}
+
+fn is_of_pod(file: &str) -> bool {
+    file.contains("kubepods")
+}
+
+/// With a limit of one group, in these files, raised to so much, where it is set.
+fn raised(case: Case, files: &[&str], page: Bytes, bytes: Bytes) -> Case {
+    if files.iter().any(|file| is_of_pod(file)) {
+        let page = page.exact();
+        return case.fix(format!(
+            "request hugepages-{page}i in the pod's resources: the kubelet sets the limit"
+        ));
+    }
+    let echo = |case: Case, file: &&str| case.fix(format!("echo {} > {file}", bytes.0));
+    files
+        .iter()
+        .fold(case, echo)
+        .fix("and in what sets it: the options of the container's run-time, or the unit")
+}
+
+impl Case {
+    /// With the limits of a program's control groups that so many pages are beyond: before they are raised no pool and no restart helps.
+    pub(crate) fn raise_limits(self, program: &Program, page: Bytes, pages: u64) -> Self {
+        let need = Bytes(page.0.saturating_mul(pages));
+        let groups = program.cgroup().ok().flatten();
+        let limits = groups.map_or_else(Vec::new, |groups| too_low(&groups.levels, page, need));
+        limits.into_iter().fold(self, |case, limit| {
+            let open = groups.and_then(|groups| open_beside(groups, &limit.file, need));
+            let files: Vec<&str> = iter::once(limit.file.as_str()).chain(open).collect();
+            raised(case.seen(&limit.file, "", limit.allows), &files, page, need)
+        })
+    }
+}
+
+/// The limit of reservations beside that of pages in use, if it allows more than so much: it is to be as that one, and not as that was.
+fn open_beside<'a>(groups: &'a Groups, file: &str, need: Bytes) -> Option<&'a str> {
+    let mut limits = groups.levels.iter().flat_map(|level| &level.hugetlb);
+    let limit = limits.find(|limit| limit.file == file)?;
+    let is_open = limit
+        .reserved_max
+        .known()
+        .is_some_and(|max| *max > Limit::Bytes(need.0));
+    is_open.then_some(&limit.reserved_file)
 }
 
 /// How a program is told not to ask.
@@ -149,6 +186,16 @@ fn refused_by_groups(evidence: &Evidence) -> Answer {
                     own.insert(&limit.counter, ((limit, &limit.counter, times), has_cause));
                 }
             }
+        }
+    }
+    let levels = evidence.refused_pods.iter();
+    for limit in levels
+        .filter(|level| !is_stale(evidence, level))
+        .flat_map(|level| &level.hugetlb)
+    {
+        if let Some(&times @ 1..) = limit.refused.known() {
+            own.entry(&limit.counter)
+                .or_insert(((limit, &limit.counter, times), false));
         }
     }
     let of_pods = pods_that_ended(evidence, &own);

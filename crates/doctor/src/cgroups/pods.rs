@@ -8,12 +8,13 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
-use programs::{Evidence, Kind};
+use programs::{Evidence, Kind, is_of_vpp};
 
 use super::kubernetes::{enough, idmapped, lacks_size, on_no_such};
 use crate::demand::{Demand, Room, dpdk_demand, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
-use crate::rule::{Answer, Case};
+use crate::rule::answers::parts;
+use crate::rule::{Answer, Case, Reason};
 use dpdk::{no_huge_dir, page_of};
 use names::{misnamed, volumes};
 use rejected::{alone, differs, no_multiple, over_whole};
@@ -74,6 +75,25 @@ fn unmounted(pod: &Pod) -> Option<&Volume> {
 }
 
 pub(super) fn specification(evidence: &Evidence) -> Answer {
+    parts([by_pod(evidence), of_known_size(evidence)])
+}
+
+/// A JVM whose pages cannot be counted, beside a request of them.
+fn of_known_size(evidence: &Evidence) -> Answer {
+    for pod in &evidence.files.pods {
+        let requests = pod.containers.iter().filter(|own| !pod.allowed(own).is_empty());
+        let mut demands = requests.filter_map(|own| demand_in(evidence, own));
+        if let Some(Err(reason)) = demands.find_map(|demand| demand.bytes.is_err().then_some(demand.bytes)) {
+            return Err(Reason {
+                elsewhere: Some(Vec::new()),
+                ..reason
+            });
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn by_pod(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     for pod in &evidence.files.pods {
         for holder in pod.holders() {
@@ -182,7 +202,10 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
                 asks.program, asks.outcome()
             ),
         })
-        .severity(Severity::Warning),
+        .severity(match asks.is_of_old_release() {
+            true => Severity::Info,
+            false => Severity::Warning,
+        }),
     };
     let case = case
         .seen(&asks.place, "asks", &asks.written)
@@ -246,6 +269,7 @@ fn requests_other(container: &Container) -> bool {
 fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
     let allowed = pod.allowed(container);
     let demand = match container.dpdk() {
+        Some(set) if is_of_vpp(&set) => None,
         Some(set) => dpdk_demand(&set, page_of(pod, container)?),
         None => demand_in(evidence, container),
     }?;

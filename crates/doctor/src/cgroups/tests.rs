@@ -46,6 +46,29 @@ fn c01_a_group_that_may_have_less_than_it_maps() {
     found("C01", java.on(node("0", "0", 0)));
 }
 
+/// cgroup v1 keeps no sum of them, and counts at the group whose limit was hit.
+#[test]
+fn c01_a_pod_that_ended_before_it_was_looked_at() {
+    let refused = |times: u64| {
+        let group = "/sys/fs/cgroup/hugetlb/kubepods/besteffort/pod0a1b/hugetlb.2MB";
+        process(70, "worker")
+            .area(anonymous(100))
+            .on(pool(machine(), "2048kB", 512, 512, 0))
+            .file(
+                "/proc/self/mounts",
+                "cgroup /sys/fs/cgroup/hugetlb cgroup rw,hugetlb 0 0\n",
+            )
+            .line(&format!("{group}.limit_in_bytes"), 0)
+            .line(&format!("{group}.failcnt"), times)
+    };
+    let finding = found("C01", refused(2));
+    assert!(
+        finding.consequence.contains("besteffort/pod0a1b was refused"),
+        "{finding:?}"
+    );
+    clear("C01", refused(0));
+}
+
 #[test]
 fn c02_reservations_without_a_limit() {
     let postgres = || process(72, "postgres").cgroup(POD);

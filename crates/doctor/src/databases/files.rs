@@ -1,11 +1,12 @@
 //! Databases' files against the pools.
 
 use model::Bytes;
+use model::findings::Severity;
 use programs::config::given::{FileKind, Server};
-use programs::postgres::HugePages;
+use programs::postgres::{HugePages, no_mmap};
 use programs::{Evidence, Kind};
 
-use crate::demand::{Other, Room, Shortage, no_mmap, shortages};
+use crate::demand::{Demand, Other, Room, Shortage, demands, pages_asked, shortages};
 use crate::rule::answers::parts;
 use crate::rule::{Answer, Case};
 
@@ -34,7 +35,7 @@ pub(super) fn oracle_amm(evidence: &Evidence) -> Answer {
 fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
     let servers = evidence.files.servers(Kind::Postgres);
     let cases = servers.iter().filter_map(|server| {
-        let (set, kind) = server.settings.last("huge_pages").zip(no_mmap(server))?;
+        let (set, kind) = server.settings.last("huge_pages").zip(no_mmap(&server.settings))?;
         let outcome = match huge_pages {
             HugePages::On => "will not start",
             _ => "will silently use base pages",
@@ -46,7 +47,7 @@ fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
             ))
             .seen(&set.place, "huge_pages", &set.value)
             .seen(&kind.place, "shared_memory_type", &kind.value)
-            .fix("leave shared_memory_type out: mmap is its default")
+            .fix(super::NO_MMAP)
         })
     });
     cases.collect()
@@ -61,7 +62,41 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
 
 pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
     let short = short_of_pages(evidence, HugePages::On);
-    parts([Ok(of_other_type(evidence, HugePages::On)), short])
+    parts([
+        Ok(of_other_type(evidence, HugePages::On)),
+        short,
+        Ok(beyond_all(evidence)),
+    ])
+}
+
+/// A pool with much more than the servers of the files need, where files alone were given: a machine shows what else runs.
+fn beyond_all(evidence: &Evidence) -> Vec<Case> {
+    let Ok(room) = Room::of(evidence) else {
+        return Vec::new();
+    };
+    let all = demands(evidence, &room);
+    let is_counted = |demand: &Demand| demand.asker == FileKind::Postgres && demand.bytes.is_ok();
+    if evidence.has_machine || all.is_empty() || !all.iter().all(is_counted) {
+        return Vec::new();
+    }
+    let case = |(page, (pages, place)): (Bytes, &(u64, String))| {
+        let asked = pages_asked(evidence, page);
+        let spare = pages.saturating_sub(asked);
+        let (memory, size) = (Bytes(page.0.saturating_mul(spare)), page.exact());
+        (asked > 0 && memory > Bytes::gib(1) && spare > pages / 10).then(|| {
+            Case::likely(format!(
+                "no server of these files takes {memory} of the pool ({spare} of {pages} pages of {size}), and it cannot serve as other memory"
+            ))
+            .severity(Severity::Info)
+            .seen(place, format!("pages of {size}"), pages)
+            .seen_line(&all[0].seen)
+            .fix(format!(
+                "if nothing else takes pages: {asked} pages of {size} or more in {place} (the least, for version 15)"
+            ))
+            .fix(MARGIN)
+        })
+    };
+    room.filled().filter_map(case).collect()
 }
 
 /// Servers that are set so, and whose shared memory the pool cannot hold. Those that fall back are expected to have pages where there is a

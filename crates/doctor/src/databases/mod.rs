@@ -4,12 +4,13 @@ use host::snapshot::{Feature, PREEMPT, Pool};
 use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
+use programs::postgres::{self, HugePages, no_mmap};
 use programs::size::mysql::{Innodb, innodb};
 use programs::{Area, Details, Kind, Limit, Program, Setting};
 
 use super::explain::is_chunk;
 use super::facts::{
-    by_pool, default_page, each_looked_into, filled, has, known, pages_for, programs, running, shown_in, sum,
+    by_pool, default_page, each_looked_into, file_name, filled, has, known, pages_for, programs, running, shown_in, sum,
 };
 use super::kept::boot_fix;
 use super::limits::barred;
@@ -60,13 +61,17 @@ fn fell_back(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let has_pool = !filled(evidence)?.is_empty();
-        Ok(Some(fell_back_case(evidence, program, segment, setting, has_pool)))
+        let case = on_base(evidence, program, segment, setting, has_pool);
+        Ok(Some(match segment.is_segment() {
+            true => of_segment(details, case),
+            false => fell_back_fix(evidence, program, (segment, details), setting, case),
+        }))
     })
 }
 
 /// Does a server that runs lack this pool? Then it is not idle, it is too small or the server is to be started again.
 pub(crate) fn lacks(evidence: &Evidence, page: Bytes) -> bool {
-    page == default_page(evidence) && fell_back(evidence).is_ok_and(|cases| !cases.is_empty())
+    fell_back(evidence).is_ok_and(|cases| cases.iter().any(|case| case.wants == Some(page)))
 }
 
 /// How much of a segment is resident: what the process has that touched most of it.
@@ -80,45 +85,92 @@ fn resident(evidence: &Evidence, segment: &Area) -> String {
     }
 }
 
-fn fell_back_case(
-    evidence: &Evidence,
-    program: &Program,
-    segment: &Area,
-    setting: Option<&Setting>,
-    has_pool: bool,
-) -> Case {
+/// The size of the pages that PostgreSQL asks for.
+fn page_of(evidence: &Evidence, details: &Details) -> Bytes {
+    postgres::page(&details.settings).unwrap_or_else(|| default_page(evidence))
+}
+
+/// What leaves shared memory of the type that takes huge pages.
+const NO_MMAP: &str = "leave shared_memory_type out: mmap is its default";
+
+/// No pool helps a System V segment: with `huge_pages = on` such a server does not start.
+fn of_segment(details: &Details, case: Case) -> Case {
+    let Some(set) = no_mmap(&details.settings) else {
+        return case.fix("upgrade it: without shared_memory_type only releases before 9.3 have System V memory for all of it, and they take no huge pages (9.4 and later do)");
+    };
+    case.seen(&set.place, "shared_memory_type", &set.value).fix(format!(
+        "{NO_MMAP}, and System V memory takes no huge pages; then restart it"
+    ))
+}
+
+fn on_base(evidence: &Evidence, program: &Program, segment: &Area, setting: Option<&Setting>, has_pool: bool) -> Case {
     let size = segment.size();
+    // Releases whose memory is in segments by default know no such setting.
+    let default = ("postgresql.conf", "try (default)");
+    let shown = setting.map(|set| (set.place.as_str(), set.value.as_str()));
+    let shown = shown.or_else(|| (!segment.is_segment()).then_some(default));
     let expected = has_pool || setting.is_some() || size >= Bytes::gib(1);
-    let page = default_page(evidence);
-    let case = Case::sure(format!(
+    Case::sure(format!(
         "{} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
         resident(evidence, segment),
         program.title()
     ))
     .info_if(!expected)
     .seen_mapping(program, segment)
-    .seen(
-        setting.map_or("postgresql.conf", |setting| &setting.place),
-        "huge_pages",
-        setting.map_or("try (default)", |setting| &setting.value),
-    );
-    let pages = pages_for(size, page);
+    .with(shown, |case, (place, value)| case.seen(place, "huge_pages", value))
+}
+
+/// The pool that it needs, of the size that it asks for; a restart alone, where it is there.
+fn fell_back_fix(
+    evidence: &Evidence,
+    program: &Program,
+    (segment, details): (&Area, &Details),
+    setting: Option<&Setting>,
+    case: Case,
+) -> Case {
+    let asked = details.settings.last("huge_page_size");
+    let page = page_of(evidence, details);
+    let pages = pages_for(segment.size(), page);
     let need = || Need::More(page, pages);
     let pool = evidence.snapshot.pool(page).filter(|pool| pool.nr.known().is_some());
     // With enough spare pages a restart is all it takes.
     let spare = pool.and_then(Pool::available).filter(|spare| *spare < pages);
     case.wants(page)
+        .with(asked, |case, set| case.seen(&set.place, &set.name, &set.value))
         .seen_free(evidence)
+        .raise_limits(program, page, pages)
         .with(spare, |case, spare| {
             case.plan_with(need(), format!("postgres:pid={}", program.pid()))
                 .fix_with(need(), needs(pages, page, spare))
                 .raise(evidence, page, pages)
         })
-        .fix_with(
-            need(),
-            "huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it",
-        )
+        .fix_with(need(), started_again(setting))
         .otherwise("lower shared_buffers: the machine has no room for them in the pool")
+}
+
+/// With `on` a server does not start on base pages: one that is on them was started before that was set.
+fn started_again(setting: Option<&Setting>) -> String {
+    let is_on = |set: &&Setting| HugePages::of(&set.value) == Some(HugePages::On);
+    match setting.filter(is_on) {
+        Some(set) => format!(
+            "restart it: it was started before huge_pages = on was set ({})",
+            set.place
+        ),
+        None => format!(
+            "huge_pages = on {}, so that it fails instead of falling back; then restart it",
+            set_in(setting)
+        ),
+    }
+}
+
+/// Where a server is set so that it counts: what its command line and ALTER SYSTEM set wins over its file.
+fn set_in(setting: Option<&Setting>) -> String {
+    let place = setting.map_or("postgresql.conf", |set| &set.place);
+    match () {
+        () if place.starts_with("/proc/") => "on its command line".to_owned(),
+        () if place.contains("/postgresql.auto.conf:") => "by ALTER SYSTEM".to_owned(),
+        () => format!("in {}", file_name(place)),
+    }
 }
 
 /// So many sessions contend for the locks of the buffers.
@@ -135,7 +187,7 @@ fn preempted(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     let choice = evidence.snapshot.kernel.preemption.known();
     let can_less = choice.is_some_and(|choice| choice.offered.iter().any(|offered| offered == "none"));
-    each_looked_into(evidence, |program, _| {
+    each_looked_into(evidence, |program, details| {
         let Some(segment) = segment_on_base(program)?.filter(|area| area.size() >= LARGE_BUFFERS) else {
             return Ok(None);
         };
@@ -155,7 +207,7 @@ fn preempted(evidence: &Evidence) -> Answer {
         .seen(seen.0, "", seen.1)
         .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
-        let page = default_page(evidence);
+        let page = page_of(evidence, details);
         let need = Need::More(page, pages_for(segment.size(), page));
         Ok(Some(
             case.plan_with(need, format!("postgres:pid={}", program.pid()))
@@ -223,7 +275,10 @@ fn mysql(evidence: &Evidence) -> Answer {
         if !program.is(Kind::Mysql)? || !asks_for_large_pages(details)? {
             return Ok(None);
         }
-        let has = program.hugetlb()?;
+        // What is reserved for it and not touched yet is its own as well.
+        let reserved = program.areas()?.iter();
+        let reserved = reserved.filter(|area| area.is_hugetlb() && area.has("nr") != Some(true));
+        let has = program.hugetlb()?.max(reserved.map(Area::size).sum());
         let chunks = program.areas()?.iter().filter(|area| is_chunk(area));
         let (huge, small): (Vec<&Area>, Vec<&Area>) = chunks.partition(|area| area.is_hugetlb());
         if in_segments(program, details.innodb)? {
@@ -260,7 +315,7 @@ fn mysql(evidence: &Evidence) -> Answer {
         });
         Ok(Some(mysql_fix(
             evidence,
-            program,
+            (program, has),
             details.innodb,
             case,
             barred.is_some(),
@@ -277,13 +332,21 @@ fn in_segments(program: &Program, settings: Option<Innodb>) -> Result<bool, Reas
 }
 
 /// The pool that its settings need, by the calculator; a restart alone, where it is there.
-fn mysql_fix(evidence: &Evidence, program: &Program, settings: Option<Innodb>, case: Case, is_barred: bool) -> Case {
+fn mysql_fix(
+    evidence: &Evidence,
+    (program, has): (&Program, Bytes),
+    settings: Option<Innodb>,
+    case: Case,
+    is_barred: bool,
+) -> Case {
     let page = default_page(evidence);
     let pages = settings.and_then(|settings| innodb(&settings, page).ok()?.whole("pages"));
-    let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
+    let own = has.0 / page.0.max(1);
     let spare = evidence.snapshot.pool(page).and_then(Pool::available);
     let goal = format!("mysql:pid={}", program.pid());
-    let case = case.wants(page);
+    let case = case
+        .wants(page)
+        .with(pages, |case, pages| case.raise_limits(program, page, pages));
     let case = match (pages, spare) {
         (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => {
             case.when(is_barred, |case| case.plan(goal))
@@ -292,7 +355,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, settings: Option<Innodb>, c
             let more = pages.saturating_sub(own);
             let need = || Need::More(page, more);
             case.plan_with(need(), goal)
-                .fix_with(need(), needs(more, page, spare))
+                .fix_with(need(), needs(pages, page, spare.saturating_add(own)))
                 .when(!is_barred, |case| case.raise(evidence, page, more))
         }
         _ => case.plan(goal),

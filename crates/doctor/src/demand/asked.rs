@@ -7,10 +7,10 @@ use host::processes::taken_of_pool;
 use model::Bytes;
 use programs::config::given::{Container, FileKind, Guest, HugeMount, Java, Manager, Pod, Server, pages_at};
 use programs::config::{Boot, Given, Instance, Parameters, Setting};
-use programs::postgres::HugePages;
+use programs::postgres::{HugePages, no_mmap};
 use programs::size::mysql::{Innodb, innodb};
 use programs::size::oracle;
-use programs::{Evidence, JvmKind, Kind, Program};
+use programs::{Evidence, JvmKind, Kind, Program, mib_by_node};
 
 use super::{Demand, Other, Room, guests_of};
 use crate::facts::{in_postgres, pages_for, running};
@@ -99,6 +99,7 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
 pub(crate) fn who(pod: &Pod, container: &Container) -> String {
     match container.is_whole() {
         true => format!("the pod {}", pod.name),
+        false if pod.name.is_empty() => container.name.clone(),
         false => format!("{} of the pod {}", container.name, pod.name),
     }
 }
@@ -112,15 +113,6 @@ fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
             ..Demand::new(FileKind::Pod, who(pod, container), seen, Ok(Bytes(quantity.amount)))
         }
     })
-}
-
-/// The MiB of each node, or of all together.
-fn mib_by_node(set: &Setting) -> Option<Vec<u64>> {
-    let number = |mib: &str| match mib.trim() {
-        "" => Some(0),
-        mib => mib.parse::<u64>().ok(),
-    };
-    set.value.split(',').map(number).collect()
 }
 
 /// A program of DPDK that takes pages of this size alone.
@@ -143,6 +135,12 @@ fn pages_of(path: &str, evidence: &Evidence) -> Option<Option<Bytes>> {
     let by_script = by_scripts.rfind(|mount| Path::new(path).starts_with(&mount.target));
     let mounts = evidence.snapshot.mounts.known().map(Vec::as_slice);
     by_script.map(HugeMount::written).or_else(|| pages_at(path, mounts))
+}
+
+/// Is that directory on no hugetlbfs of this machine, and on none that files mount? A unit may mount one there.
+pub(crate) fn is_no_hugetlbfs(path: &str, evidence: &Evidence) -> bool {
+    let is_known = evidence.has_machine && evidence.snapshot.mounts.known().is_some();
+    is_known && !evidence.files.may_be_mounted(path) && pages_of(path, evidence).is_none()
 }
 
 /// What a program of DPDK asks of each node. Without a directory it takes pages of all sizes: where several pools are filled, its share of each is
@@ -186,7 +184,7 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
         .as_ref()
         .map(|settings| settings.huge_pages)
         .unwrap_or_default();
-    if huge_pages == HugePages::Off || no_mmap(server).is_some() {
+    if huge_pages == HugePages::Off || no_mmap(&server.settings).is_some() {
         return None;
     }
     let page = settings.as_ref().ok().and_then(|settings| settings.page);
@@ -203,18 +201,18 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
     })
 }
 
-/// A `shared_memory_type` of PostgreSQL that takes no huge pages.
-pub(crate) fn no_mmap(server: &Server) -> Option<&Setting> {
-    let set = server.settings.last("shared_memory_type")?;
-    (!set.value.eq_ignore_ascii_case("mmap")).then_some(set)
-}
-
 /// HotSpot takes the default size in place of one that does not exist.
 pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Demand {
     let own = java.jvm.named_page(|size| sizes.contains(&size));
     let page = own.unwrap_or(default);
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
-    let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
+    let unknown = || {
+        format!(
+            "{}: neither -Xmx nor a limit of memory shows the size of the heap",
+            java.path
+        )
+        .into()
+    };
     let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
     Demand {
         page: own,

@@ -6,9 +6,9 @@ use host::CpuList;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{Given, PoolRequest, PoolWrite, Setting};
+use programs::config::{Given, Setting};
 
-use super::{Demand, Taken};
+use super::{Demand, Requests, Taken};
 use crate::facts::{default_size, known, node_file, only_pool, persistent, pool_file, pools};
 use crate::rule::Reason;
 
@@ -39,7 +39,7 @@ impl Room {
     pub(super) fn with(evidence: &Evidence, surplus: bool) -> Result<Self, Reason> {
         match evidence.has_machine {
             true => Self::of_machine(evidence, surplus),
-            false => Self::of_files(&evidence.files)?.shown(&evidence.files),
+            false => Self::of_files(evidence)?.shown(&evidence.files),
         }
     }
 
@@ -94,39 +94,24 @@ impl Room {
         })
     }
 
-    /// sysctl files are applied after boot, for the default size.
-    pub(crate) fn of_files(given: &Given) -> Result<Self, Reason> {
+    /// What the files request, with the surplus pages that they allow.
+    pub(crate) fn of_files(evidence: &Evidence) -> Result<Self, Reason> {
+        let given = &evidence.files;
         if !given.sets_pools() {
             return Err(
                 "no file sets the size of the pools (give the sysctl file or the kernel's command line too)".into(),
             );
         }
+        let Requests { default, by_size } = Requests::of(evidence)?;
         let (mut pools, mut by_node) = (BTreeMap::new(), BTreeMap::new());
-        let boots = || given.boot.iter().rev();
-        // 2M is the default on x86-64 and on arm64 with pages of 4K.
-        let default = boots().find_map(|line| line.boot.default_size).unwrap_or(Bytes::mib(2));
-        for line in &given.boot {
-            for pool in &line.boot.pools {
-                let size = pool.size.unwrap_or(default);
-                pools.insert(size, (pool.pages.total(), line.place.clone()));
-                match &pool.pages {
-                    PoolRequest::ByNode(nodes) => by_node.insert(size, nodes.clone()),
-                    PoolRequest::Total(_) => by_node.remove(&size),
-                };
-            }
+        for (size, own) in by_size {
+            pools.insert(size, (own.pages, own.line.place));
+            by_node.extend(own.by_node.map(|nodes| (size, nodes)));
         }
-        let setting = given.sysctl.number("vm.nr_hugepages")?;
-        let overcommit = given.sysctl.number("vm.nr_overcommit_hugepages")?;
-        if let Some((pages, line)) = setting.or(overcommit) {
-            let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
-            pools.insert(default, (pages.saturating_add(more), line.place.clone()));
+        if let Some((more, line)) = given.sysctl.number("vm.nr_overcommit_hugepages")? {
+            let (pages, _) = pools.entry(default).or_insert_with(|| (0, line.place.clone()));
+            *pages = pages.saturating_add(more);
             by_node.remove(&default);
-        }
-        for line in PoolWrite::left(&given.pool_writes, default) {
-            let size = line.size.unwrap_or(default);
-            let more = overcommit.filter(|_| size == default).map_or(0, |(more, _)| more);
-            pools.insert(size, (line.pages.saturating_add(more), line.place));
-            by_node.remove(&size);
         }
         let silent = || (0, "the files given".to_owned());
         pools.entry(default).or_insert_with(silent);

@@ -4,31 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::CpuList;
 use host::processes::taken_of_pool;
-use host::snapshot::NodePool;
+use host::snapshot::{NodePool, Pool};
 use model::Bytes;
 use programs::config::given::{FileKind, Guest, SANDBOX};
 use programs::{Area, Evidence, Kind, Program};
 
-use super::Demand;
+use super::{Demand, Room, demands};
 use crate::facts::{file_name, pages_for, running};
 
 /// What others hold of the pools: a program that is started beside them gets the rest.
 pub(super) struct Taken<'e> {
     pub(super) evidence: &'e Evidence,
-    /// Pages that programs map which may be those of the files; `None` if it is not known what holds the pools.
-    own: Option<BTreeMap<Bytes, u64>>,
+    own: Own,
+}
+
+/// Pages in use that may be those of the files' programs, which may run already.
+enum Own {
+    /// So many that programs map, by size.
+    Known(BTreeMap<Bytes, u64>),
+    /// Those of a program of no known kind, or of a file: any of them may be.
+    Perhaps,
+    /// Processes could not be read. All in use count as those of others, and a shortage for them alone is a hint.
+    Unread,
 }
 
 impl<'e> Taken<'e> {
     pub(super) fn of(evidence: &'e Evidence, demands: &[Demand]) -> Self {
-        let own = evidence.programs.known().and_then(|programs| own(programs, demands));
+        let programs = evidence.programs.known().filter(|programs| !programs.is_empty());
+        let own = programs.map_or(Own::Unread, |programs| {
+            own(programs, demands, evidence.config.is_inside)
+        });
         Self { evidence, own }
     }
 
-    /// Pages in use or promised beside those of the files' programs, which may run already; 0 where that is not known.
+    /// Is it not known whether the pages in use are those of the files' programs?
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(self.own, Own::Unread)
+    }
+
+    /// Pages in use or promised beside those of the files' programs; 0 where all of them may be theirs.
     pub(super) fn pages(&self, page: Bytes) -> u64 {
-        let pool = self.evidence.snapshot.pool(page);
-        let taken = pool.and_then(|pool| pool.taken()).zip(self.own_of(page));
+        let taken = self.evidence.snapshot.pool(page).and_then(Pool::taken);
+        let taken = taken.zip(self.own_of(page));
         taken.map_or(0, |(taken, own)| taken.saturating_sub(own))
     }
 
@@ -43,8 +60,11 @@ impl<'e> Taken<'e> {
     }
 
     fn own_of(&self, page: Bytes) -> Option<u64> {
-        let own = self.own.as_ref()?;
-        Some(own.get(&page).copied().unwrap_or(0))
+        match &self.own {
+            Own::Known(own) => Some(own.get(&page).copied().unwrap_or(0)),
+            Own::Perhaps => None,
+            Own::Unread => Some(0),
+        }
     }
 
     /// The free pages of each node: where other demands were served, what they left.
@@ -58,39 +78,63 @@ impl<'e> Taken<'e> {
     }
 }
 
-/// Pages that programs map which files may start, by size. Untouched ones count, because the pool counts them as promised.
-fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>> {
+/// Pages that programs map which files may start. Untouched ones count, because the pool counts them as promised.
+fn own(programs: &[Program], demands: &[Demand], is_inside: bool) -> Own {
     let (mut own, mut jvms): (Vec<&Area>, Vec<Vec<&Area>>) = (Vec::new(), Vec::new());
-    // Pages without a program may be in files that the next start takes up or removes.
-    let mut is_held = false;
+    // From within a container not all processes are seen.
+    let (mut is_held, mut is_unread) = (false, is_inside);
     for program in programs {
-        let holds = program.hugetlb().ok()?.0 > 0;
-        is_held |= holds;
-        let kind = match program.kind.known().copied().flatten() {
-            Some(kind) => kind,
-            None if holds => return None,
-            None => continue,
+        let hugetlb = program.hugetlb();
+        let may_hold = hugetlb.as_ref().map_or(true, |has| has.0 > 0);
+        is_held |= may_hold && hugetlb.is_ok();
+        is_unread |= hugetlb.is_err();
+        let kind = match program.kind.known() {
+            Some(Some(kind)) => *kind,
+            _ if !may_hold => continue,
+            Some(None) if hugetlb.is_ok() => return Own::Perhaps,
+            _ => return Own::Unread,
         };
-        let is_own = |demand: &&Demand| demand.may_be(program, kind) && !demand.is_other(program, programs);
+        let is_own = |demand: &&Demand| demand.may_have_started(program, kind, programs);
         let mut askers = demands.iter().filter(is_own).map(|demand| demand.asker).peekable();
         if askers.peek().is_none() {
             continue;
         }
         let areas = program.areas().unwrap_or_default().iter();
         let areas: Vec<&Area> = areas.filter(|area| area.hugetlb_page().is_some()).collect();
-        if holds && areas.is_empty() {
-            return None;
+        if may_hold && areas.is_empty() {
+            return Own::Perhaps;
         }
         match askers.all(|asker| asker == FileKind::Java) {
             true => jvms.push(areas),
             false => own.extend(areas),
         }
     }
+    match (is_held, is_unread) {
+        (true, _) => {}
+        (false, true) => return Own::Unread,
+        // Pages without a program may be in files that the next start takes up or removes.
+        (false, false) => return Own::Perhaps,
+    }
     own.extend(of_jvms(jvms, demands));
     let sizes: BTreeSet<Bytes> = own.iter().filter_map(|area| area.hugetlb_page()).collect();
     // Processes of one program share segments.
     let pages = |page: Bytes| pages_for(taken_of_pool(own.iter().copied(), page), page);
-    is_held.then(|| sizes.into_iter().map(|page| (page, pages(page))).collect())
+    Own::Known(sizes.into_iter().map(|page| (page, pages(page))).collect())
+}
+
+/// The programs that run, and that files which were given may start.
+pub(crate) fn programs_of_files(evidence: &Evidence) -> BTreeSet<u32> {
+    let demands = Room::of(evidence).map_or_else(|_| Vec::new(), |room| demands(evidence, &room));
+    let programs = evidence.programs.known().map_or(&[][..], Vec::as_slice);
+    let is_of_files = |program: &&Program| {
+        let kind = program.kind.known().copied().flatten();
+        kind.is_some_and(|kind| {
+            demands
+                .iter()
+                .any(|demand| demand.may_have_started(program, kind, programs))
+        })
+    };
+    programs.iter().filter(is_of_files).map(Program::pid).collect()
 }
 
 /// Each JVM has memory of its own: of several that run, the files start no more than they have, at most the largest.
@@ -121,6 +165,11 @@ fn guest_name(program: &Program) -> Option<&str> {
 }
 
 impl Demand {
+    /// The same, unless it was started as another one.
+    fn may_have_started(&self, program: &Program, kind: Kind, all: &[Program]) -> bool {
+        self.may_be(program, kind) && !self.is_other(program, all)
+    }
+
     /// May this running program, of that kind, be the one that the file starts?
     fn may_be(&self, program: &Program, kind: Kind) -> bool {
         match self.asker {

@@ -1,12 +1,15 @@
 //! How a pool is made larger: in the file that sets it, or as the machine is set up.
 
+use std::fmt::Display;
+
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, PoolLine, PoolRequest, PoolWrite, is_packaged};
+use programs::config::{BootForm, BootLine, Distribution, PoolRequest, PoolWrite, is_packaged};
 
-use crate::facts::{default_size, distribution, pool_file};
+use super::Requests;
+use crate::facts::{default_size, distribution};
 use crate::kept::{apply_again, boot_fix, by_unit, filled_from_cma, keep_pool, pool_path};
-use crate::remedy::Need;
+use crate::remedy::{Count, Need};
 use crate::rule::Case;
 
 /// Does a pool come with the kernel's start?
@@ -17,7 +20,7 @@ pub(super) fn is_at_boot(evidence: &Evidence, page: Bytes, default: Bytes) -> bo
 }
 
 /// How so many pages are requested: where a file of those given sets the pool, or one of the machine's own, in its place.
-pub(super) fn ask(evidence: &Evidence, page: Bytes, default: Bytes, pages: u64) -> String {
+pub(super) fn ask(evidence: &Evidence, page: Bytes, default: Bytes, pages: impl Display + Copy) -> String {
     let (name, is_boot) = ("vm.nr_hugepages", is_at_boot(evidence, page, default));
     let file = FileLine::of(evidence, page, default);
     let machine = evidence.has_machine.then(|| distribution(evidence));
@@ -45,20 +48,18 @@ impl Case {
     /// With the pool that holds so many pages more, now and after the next boot: before what makes a program fail without them.
     pub(crate) fn raise(self, evidence: &Evidence, page: Bytes, more: u64) -> Self {
         let pool = evidence.snapshot.pool(page);
-        let counts = pool.and_then(|pool| Some((pool, *pool.nr.known()?, pool.taken()?)));
-        let raised = counts.map(|(pool, has, taken)| (pool, has, taken.saturating_add(more)));
-        let Some((pool, _, all)) = raised.filter(|(_, has, all)| all > has) else {
+        let counts = pool.and_then(|pool| Some((pool, *pool.nr.known()?, pool.taken()?.saturating_add(more))));
+        let Some((pool, _, all)) = counts.filter(|(_, has, all)| all > has) else {
             return self;
         };
-        let need = || Need::More(page, more);
-        let command = format!("echo {all} > {}", pool_file(pool, "nr_hugepages"));
-        self.fix_with(need(), command)
-            .fix_with(need(), kept(evidence, page, all))
+        let all = Count::of(page, all);
+        self.fill_more(pool, more, |command| command)
+            .fix_with(Need::More(page, more), kept(evidence, page, all))
     }
 }
 
 /// How so many pages, which are there now, are there after the next boot too: by the line that sets the pool, where one does.
-fn kept(evidence: &Evidence, page: Bytes, pages: u64) -> String {
+fn kept(evidence: &Evidence, page: Bytes, pages: Count) -> String {
     let default = default_size(evidence).unwrap_or(page);
     match FileLine::of(evidence, page, default) {
         Some(file) => format!("to keep it: {}", file.ask(page, pages)),
@@ -66,7 +67,7 @@ fn kept(evidence: &Evidence, page: Bytes, pages: u64) -> String {
     }
 }
 
-fn parameters(page: Bytes, pages: u64) -> String {
+fn parameters(page: Bytes, pages: impl Display) -> String {
     format!("hugepagesz={} hugepages={pages}", page.exact())
 }
 
@@ -86,19 +87,8 @@ impl FileLine {
     /// The one that counts: sysctl's is applied after those of the boot command line. Of a machine it is the line of its own files that may be
     /// edited.
     fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
-        let default_of_files = |line: &PoolLine| !line.is_by_node && line.size.is_none_or(|size| size == default);
-        let written = PoolWrite::left(&evidence.files.pool_writes, default);
-        if let Some(line) = written
-            .iter()
-            .find(|line| !evidence.has_machine && page == default && default_of_files(line))
-        {
-            return Some(Self {
-                place: line.place.clone(),
-                old: Some(line.pages),
-                is_sum: false,
-                is_boot: false,
-                own: Distribution::Other,
-            });
+        if let Some(line) = Self::written(evidence, page, default).filter(|_| !evidence.has_machine) {
+            return Some(line);
         }
         let is_whole = distribution(evidence).is_configured_whole() || evidence.config.is_sysctl_unread;
         let own = evidence.config.sysctl.known().filter(|_| !is_whole);
@@ -127,7 +117,7 @@ impl FileLine {
         Some(Self {
             place: line.place.clone(),
             old: pages(line),
-            is_sum: is_by_node || line.form == BootForm::Sum,
+            is_sum: is_by_node,
             is_boot: true,
             own: match line.form {
                 BootForm::Settings => Distribution::Bottlerocket,
@@ -136,12 +126,27 @@ impl FileLine {
         })
     }
 
+    /// What is written to the pool's file, or to those of nodes.
+    fn written(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
+        let written = PoolWrite::left(&evidence.files.pool_writes, default).into_iter();
+        let mut own = written.filter(|line| line.size.unwrap_or(default) == page);
+        let line = own.find(|line| line.is_by_node || page == default)?;
+        let all = Requests::of(evidence).ok()?.by_size.remove(&page)?;
+        Some(Self {
+            place: line.place,
+            old: Some(all.pages),
+            is_sum: line.is_by_node,
+            is_boot: line.is_by_node && page >= Bytes::gib(1),
+            own: Distribution::Other,
+        })
+    }
+
     /// So many pages there.
-    fn ask(&self, page: Bytes, pages: u64) -> String {
+    fn ask(&self, page: Bytes, pages: impl Display) -> String {
         let (place, all) = (&self.place, if self.is_sum { " in all" } else { "" });
         let settings = || self.own.keep_files(&[(pool_path(page), pages.to_string())]);
         match self.old {
-            Some(old) if self.is_boot => format!("{pages}{all} in place of {old}{all} in {place}"),
+            Some(old) if self.is_boot || self.is_sum => format!("{pages}{all} in place of {old}{all} in {place}"),
             Some(old) => format!("vm.nr_hugepages = {pages} in place of {old} in {place}"),
             None => {
                 let more = settings().unwrap_or_else(|| parameters(page, pages));

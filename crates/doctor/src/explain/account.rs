@@ -278,7 +278,7 @@ pub struct PoolState {
 }
 
 impl PoolState {
-    pub(super) fn of(pool: &Pool) -> Self {
+    pub(crate) fn of(pool: &Pool) -> Self {
         let growth = || Some(pool.overcommit.known()?.saturating_sub(*pool.surplus.known()?));
         let on_demand = growth().filter(|pages| *pages > 0);
         Self {
@@ -299,12 +299,24 @@ pub enum Why {
         /// The setting that would ask.
         setting: String,
     },
+    /// It asks, and another option of its own switches that off.
+    SwitchedOff {
+        /// That option.
+        option: String,
+    },
     /// It asked, and the pool cannot hold it.
     PoolShort {
         /// What it needs.
         needs: Needs,
         /// Pages that it could get, and those that it has.
         spare: u64,
+    },
+    /// It was started before this was set: with it a server does not start on base pages.
+    StartedBefore {
+        /// The setting.
+        setting: String,
+        /// Where it is set.
+        place: String,
     },
     /// The pool can hold it by now; such memory is taken at the start only.
     Restart {
@@ -313,7 +325,7 @@ pub enum Why {
         /// Pages that it could get, and those that it has.
         spare: u64,
     },
-    /// MySQL before 8.0.27 takes its pages by SHM_HUGETLB, and has no right to.
+    /// MySQL before 8.0.27, and a JVM with such an option, take their pages by SHM_HUGETLB, and it has no right to.
     Barred {
         /// The group that would have it (`vm.hugetlb_shm_group`).
         group: u32,

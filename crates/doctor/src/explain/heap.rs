@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use host::processes::{Coverage, is_counted};
+use host::processes::{Coverage, is_counted, taken_of_pool};
 use model::{Backing, Bytes, Cause, Reading, Unread};
 use programs::{Area, Jvm, Program};
 
@@ -97,6 +97,25 @@ pub fn largest_heap(program: &Program) -> Option<Bytes> {
     let jvm = program.jvm().ok()??;
     let reserved = || Heap::of(program).ok()??.reserved();
     jvm.heap_max.max(jvm.granted).or_else(reserved)
+}
+
+/// Pages that a heap which is a file takes as it grows: those that it may have in the end, and those that it has. `None` of one that has all of its
+/// pages from its start, as a segment has, or whose maximum is not known.
+///
+/// # Errors
+/// If its options or mappings could not be read.
+pub(crate) fn growing(program: &Program, page: Bytes) -> Result<Option<(u64, u64)>, Unread> {
+    let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
+        return Ok(None);
+    };
+    let areas = program.areas()?;
+    let own = taken_of_pool(areas, page).0 / page.0.max(1);
+    if own == 0 || !heap_file::is_used(jvm, areas) {
+        return Ok(None);
+    }
+    let grows = Heap::of(program)?.is_some_and(|heap| !heap.areas[0].is_segment());
+    let most = largest_heap(program).filter(|_| grows);
+    Ok(most.map(|most| (crate::jvm::pool_pages(jvm, most, page), own)))
 }
 
 /// Every mapping of the file that a heap is, and where the fullest of its views lies.

@@ -134,3 +134,63 @@ fn a_heap_that_may_outgrow_its_pool_is_planned_for() {
     let enough = of(needs.pages, needs.pages - 64);
     assert!(enough.why.is_empty(), "{:?}", enough.why);
 }
+
+#[test]
+fn a_server_is_explained_by_what_it_runs_with() {
+    let of = |word: &str, segment: &str| {
+        let server = server().arg("-c").arg(word).area(shared(280, segment));
+        explained(server.on(pool(machine(), "2048kB", 300, 300, 0)))
+    };
+    let large = of("huge_page_size=1GB", SEGMENT);
+    let Some(Why::PoolShort { needs, spare: 0 }) = large.why.first() else {
+        panic!("{:?}", large.why);
+    };
+    assert_eq!((needs.page, needs.pages), (Bytes::gib(1), 1));
+    let asked = large.asked.iter().map(|asked| asked.setting.as_str());
+    assert!(asked.clone().any(|name| name == "huge_page_size"), "{:?}", large.asked);
+    let not_asked = [
+        ("huge_pages=off", SEGMENT, "huge_pages = try or on"),
+        (
+            "shared_memory_type=sysv",
+            "/SYSV009c814b (deleted)",
+            "shared_memory_type = mmap",
+        ),
+    ];
+    for (word, segment, setting) in not_asked {
+        let usage = of(word, segment);
+        let setting = setting.to_owned();
+        assert_eq!(
+            usage.why,
+            [Why::NotAsked {
+                setting: setting.clone()
+            }],
+            "{word}"
+        );
+        let is_planned = usage.next.iter().any(|step| matches!(step, Step::Plan { .. }));
+        assert_eq!(
+            is_planned,
+            segment == SEGMENT,
+            "a plan that is refused is no step: {:?}",
+            usage.next
+        );
+        let place = "/proc/70/cmdline".to_owned();
+        assert!(usage.next.contains(&Step::Set { setting, place }), "{:?}", usage.next);
+    }
+}
+
+#[test]
+fn a_server_on_base_pages_was_started_before_huge_pages_was_on() {
+    let server = server().area(shared(280, SEGMENT));
+    let tree = server.on(pool(machine(), "2048kB", 300, 300, 0));
+    let usage = explained(tree.file("/proc/70/root/srv/pg/postgresql.conf", "huge_pages = on\n"));
+    let before = Why::StartedBefore {
+        setting: "huge_pages = on".to_owned(),
+        place: "/srv/pg/postgresql.conf:1".to_owned(),
+    };
+    assert!(
+        matches!(usage.why.first(), Some(Why::Restart { .. })) && usage.why.contains(&before),
+        "{:?}",
+        usage.why
+    );
+    assert_eq!(usage.next, [Step::Restart { unit: None }, Step::Explain]);
+}

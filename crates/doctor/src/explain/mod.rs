@@ -5,6 +5,8 @@ mod demand;
 pub(crate) mod heap;
 mod heap_file;
 #[cfg(test)]
+mod jvm_tests;
+#[cfg(test)]
 mod limit_tests;
 mod mapped;
 mod next;
@@ -68,7 +70,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         unit: service(main).map(str::to_owned),
         next,
         in_use,
-        asked: demand::asked(evidence, target, kind),
+        asked: demand::asked(evidence, target, kind, &parts),
         parts,
         pools,
         why,
@@ -105,6 +107,7 @@ fn not_from_pool(
         _ => demand::why(target, part, pools),
     };
     why.extend(demand::lowered(target).or_else(|| demand::no_room_to_grow(target, page, pools)));
+    demand::put_tried_first(evidence, target, &mut why);
     if let Some(barred) = demand::barred(evidence, target, &why) {
         why.insert(0, barred);
     }
@@ -122,11 +125,15 @@ fn is_denied(parts: &[Part]) -> bool {
     why.is_some_and(|why| why.unread == Cause::Denied)
 }
 
-/// The size of pool pages that it asks for: a JVM takes one that does not exist for the default.
+/// The size of pool pages that it asks for: a JVM takes one that does not exist for the default, and PostgreSQL does not.
 fn page(evidence: &Evidence, target: &Target) -> Option<Bytes> {
     let jvm = target.main.jvm().ok().flatten();
     let asked = jvm.and_then(|jvm| jvm.named_page(|page| evidence.snapshot.pool(page).is_some()));
-    asked.or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
+    let details = target.main.details.as_ref();
+    let of_server = details.and_then(|details| programs::postgres::page(&details.settings));
+    asked
+        .or(of_server)
+        .or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
 }
 
 /// Why memory is on base pages. MariaDB switches THP off for itself, which is no reason for memory that is to come from a pool.

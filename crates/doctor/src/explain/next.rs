@@ -4,9 +4,9 @@ use host::groups::TooLow;
 use host::processes::{Coverage, Reason};
 use model::Bytes;
 use model::findings::Finding;
-use programs::{Area, Kind, Target};
+use programs::{Area, Kind, Listens, Target};
 
-use super::demand::{HEAP_AT, Limited};
+use super::demand::{self, HEAP_AT, Limited, of_allocators};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
 use crate::facts::{container, service};
@@ -50,21 +50,28 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
         Some(Why::Lowered { .. }) => plan().chain([restart(), Step::Explain]).collect(),
         _ if in_use == InUse::Yes => state.compare(),
         Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
+        Some(Why::Barred { .. }) if state.kind == Some(Kind::Jvm) => {
+            vec![state.may_take_segments(), restart(), Step::Explain]
+        }
         Some(Why::PoolShort { .. } | Why::Barred { .. }) => plan().chain([restart(), Step::Explain]).collect(),
         Some(Why::NotAsked { setting }) => {
+            let place = demand::place(target, setting)
+                .or_else(|| target.configuration())
+                .unwrap_or_else(|| target.main.file("cmdline"));
+            // A plan is refused while the command line stands against it.
+            let is_typed = setting == demand::MMAP && place == target.main.file("cmdline");
             let set = Step::Set {
                 setting: setting.clone(),
-                place: target.configuration().unwrap_or_else(|| target.main.file("cmdline")),
+                place,
             };
-            let anew = plan().chain([set, restart(), Step::Explain]);
+            let anew = plan().filter(|_| !is_typed).chain([set, restart(), Step::Explain]);
             anew.chain(state.in_place()).collect()
         }
-        Some(Why::HeapFile { .. }) => {
-            let option = Step::LeaveOut {
-                setting: HEAP_AT.to_owned(),
-                place: target.main.file("cmdline"),
-            };
-            vec![option, restart(), Step::Explain]
+        Some(Why::HeapFile { .. }) => vec![state.without(HEAP_AT), restart(), Step::Explain],
+        Some(Why::SwitchedOff { option }) => {
+            let is_short = why.iter().any(|why| matches!(why, Why::PoolShort { .. }));
+            let plan = plan().filter(|_| is_short);
+            plan.chain([state.without(option), restart(), Step::Explain]).collect()
         }
         Some(Why::Thp {
             part: PartKind::JavaHeap,
@@ -73,11 +80,42 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
         }) => heap(*reason, restart())
             .or_else(|| state.of_findings())
             .unwrap_or_else(|| state.in_place()),
+        Some(Why::Thp {
+            part: PartKind::SharedMemory,
+            reason: Reason::SharedNever,
+            ..
+        }) => state.shared(),
         _ => state.of_findings().unwrap_or_else(|| state.in_place()),
     }
 }
 
+/// The findings about rights to segments: of the group, and of the limit that was one before Linux 5.16.
+const RIGHTS: [&str; 2] = ["B01", "B02"];
+
 impl State<'_> {
+    /// The right that a JVM lacks whose pages come by shmget().
+    fn may_take_segments(&self) -> Step {
+        let own = self
+            .findings
+            .iter()
+            .find(|finding| RIGHTS.contains(&finding.id.as_str()));
+        Step::Set {
+            setting: "vm.hugetlb_shm_group to a group of its user, or give it CAP_IPC_LOCK".to_owned(),
+            place: own.map_or_else(
+                || "/proc/sys/vm/hugetlb_shm_group".to_owned(),
+                |own| format!("finding {}", own.id),
+            ),
+        }
+    }
+
+    /// Without an option of its command line.
+    fn without(&self, option: &str) -> Step {
+        Step::LeaveOut {
+            setting: option.to_owned(),
+            place: self.target.main.file("cmdline"),
+        }
+    }
+
     fn restart(&self) -> Step {
         Step::Restart {
             unit: service(&self.target.main).map(str::to_owned),
@@ -102,7 +140,12 @@ impl State<'_> {
             bytes: needs.bytes(),
             page: needs.page,
         });
-        let asks_first = |why: &&Why| matches!(why, Why::PoolShort { .. } | Why::NotAsked { .. });
+        let asks_first = |why: &&Why| {
+            matches!(
+                why,
+                Why::PoolShort { .. } | Why::NotAsked { .. } | Why::SwitchedOff { .. }
+            )
+        };
         let left = self.why.iter().filter(asks_first).cloned().collect::<Vec<_>>();
         let rest = match (self.in_use, left.is_empty()) {
             (InUse::Yes, _) => vec![Step::Explain],
@@ -125,8 +168,9 @@ impl State<'_> {
                 let is_emulated = target.vm.as_ref().and_then(|vm| vm.kvm.known()) == Some(&false);
                 (!is_emulated).then_some(Step::MeasureGuest).into_iter().collect()
             }
-            // The host has not the files that a container starts from.
-            _ if self.is_on_a_pool() && container(&target.main).is_some() => Vec::new(),
+            // The host has not the files that a container starts from. Of a program that no switch keeps off its pool, no arm would be
+            // on base pages.
+            _ if self.is_on_a_pool() && (container(&target.main).is_some() || !self.has_switch()) => Vec::new(),
             _ if self.is_on_a_pool() => vec![Step::Compare {
                 server: server(target, *kind),
                 command: command(target),
@@ -138,8 +182,35 @@ impl State<'_> {
         }
     }
 
+    /// Can a comparison start it without pages of a pool? It has switches of databases and JVMs, and leaves out the variables of allocators.
+    fn has_switch(&self) -> bool {
+        let has_own = self
+            .kind
+            .is_some_and(|kind| kind.server().is_some() || kind == Kind::Jvm);
+        let is_private = self
+            .parts
+            .first()
+            .is_some_and(|part| part.what == PartKind::PrivateMemory);
+        has_own || is_private && of_allocators(self.target).next().is_some()
+    }
+
     fn is_on_a_pool(&self) -> bool {
         self.parts.first().is_some_and(|part| part.hugetlb.is_some())
+    }
+
+    /// The policy under which its shared memory gets huge pages: memory for which it asks needs no more than `advise`.
+    fn shared(&self) -> Vec<Step> {
+        let areas = self.target.main.areas().unwrap_or_default();
+        let shared = areas
+            .iter()
+            .filter(|area| area.is_shared_memory() && !area.is_hugetlb());
+        let largest = shared.max_by_key(|area| area.range.end - area.range.start);
+        let policy = match largest.and_then(|area| area.has("hg")) {
+            Some(true) => "advise",
+            _ => "within_size",
+        };
+        let goal = format!("thp:shmem_enabled={policy}");
+        vec![Step::Plan { goal }, self.restart(), Step::Explain]
     }
 
     /// The plan that a finding of this program has.
@@ -149,6 +220,11 @@ impl State<'_> {
             goal: planned.goal.clone(),
         };
         Some(vec![plan, self.restart(), Step::Explain])
+    }
+
+    fn live(&self) -> Step {
+        let Listens { port, socket } = listens(self.target);
+        Step::CompareLive { port, socket }
     }
 
     /// The ways without a restart: anonymous memory of a running process can change its pages, unless it switched THP off.
@@ -168,10 +244,15 @@ impl State<'_> {
         let is_hypervisor = self.kind.is_some_and(Kind::is_hypervisor);
         let is_switched_off = main.pages.thp_enabled.known() == Some(&false);
         let can = bytes >= WORTH && is_most && !is_switched_off && main.pid() != 1 && !is_hypervisor;
-        let compare = (can && self.is_scanned).then_some(Step::CompareLive);
+        let compare = (can && self.is_scanned).then(|| self.live());
         let collapse = (can && self.in_use != InUse::Yes).then_some(Step::Collapse);
         compare.into_iter().chain(collapse).collect()
     }
+}
+
+/// Where a load reaches it.
+fn listens(target: &Target) -> Listens {
+    target.listens.clone().unwrap_or_default()
 }
 
 /// The steps that bring a heap of ZGC to transparent huge pages, where the policy or the start stood in their way.
@@ -188,26 +269,28 @@ fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.
 fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
-    let program = &target.main;
     let database = kind.filter(|kind| kind.server().is_some())?.word();
-    let number = |prefix: &str| program.argument(prefix)?.parse().ok();
-    let listens = target.listens.as_ref();
+    let Listens { port, socket } = listens(target);
     let Command { arguments, ids } = command(target)?;
     Some(Server {
         database: database.to_owned(),
         ids,
-        port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
-        socket: listens
-            .and_then(|listens| listens.socket.clone())
-            .or_else(|| program.argument("--socket=").map(str::to_owned)),
+        port,
+        socket,
         arguments,
     })
 }
 
 fn command(target: &Target) -> Option<Command> {
     let program = &target.main;
+    let arguments = program.arguments.known()?;
+    // From the directory of another process it is not found.
+    let is_relative = |word: &String| word.contains('/') && !word.starts_with('/');
+    if arguments.first().is_none_or(is_relative) {
+        return None;
+    }
     Some(Command {
-        arguments: program.arguments.known()?.clone(),
+        arguments: arguments.clone(),
         ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
     })
 }

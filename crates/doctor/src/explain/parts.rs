@@ -33,15 +33,15 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         // Of other programs there is none, and of a JVM whose options are not known it is not known which.
         Err(why) => (kind == Some(Kind::Jvm)).then(|| unread(PartKind::JavaHeap, why.clone())),
     };
-    let heap_file = java.filter(|heap| heap.is_file).map(|heap| &heap.areas[0].name);
+    let heap_file = java.filter(|heap| heap.is_file).map(|heap| heap.areas[0]);
     let mut seen = BTreeSet::new();
     let segments = target.shared.iter();
-    let segments = segments.filter(|segment| Some(&segment.area.name) != heap_file);
+    let segments = segments.filter(|segment| !heap_file.is_some_and(|heap| heap_file::is_same(heap, &segment.area)));
     let segments = segments.filter(|segment| seen.insert((&segment.area.device, segment.area.inode)));
     let shared = segments.map(|segment| shared_memory(segment, target, default_page));
     let shared: Vec<Part> = shared.collect();
     if let Some(vm) = &target.vm {
-        return heap_part.into_iter().chain([guest(vm, default_page)]).collect();
+        return heap_part.into_iter().chain([guest(vm, areas, default_page)]).collect();
     }
     let rest = areas.iter().filter(|area| !of_heap.contains(&area.range.start));
     let rest: Vec<&Area> = rest.collect();
@@ -129,16 +129,30 @@ fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<B
     }
 }
 
-fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
+/// A guest's memory. Untouched, the mapping alone shows its pool: QEMU maps all of it at its start, and a guest that waits for a migration
+/// touches nothing.
+fn guest(vm: &Vm, areas: &[Area], default_page: Option<Bytes>) -> Part {
     let total = vm.configured.known().map_or(vm.mapped, |asked| asked.total());
-    let kind = vm
+    let touched = vm.backing.clone().map(|backing| backing.total());
+    let of_touched = vm
         .backing
         .known()
         .and_then(|backing| backing.iter().find_map(|(kind, _)| kind.pool()));
-    let touched = vm.backing.clone().map(|backing| backing.total());
-    let lacking = default_page.filter(|_| kind.is_none());
+    let is_untouched = touched.known() == Some(&Bytes(0));
+    let mut mapped = areas.iter().filter_map(|area| Some((area, area.hugetlb_page()?)));
+    let mapped = mapped.next().filter(|_| is_untouched);
+    let hugetlb = match (of_touched, mapped) {
+        (Some(page), _) => Some(HugetlbPages::of(page, total, touched.known().copied())),
+        // Without a reservation (reserve=off) none of them is promised.
+        (None, Some((area, page))) => {
+            let is_reserved = area.has("nr") != Some(true);
+            Some(HugetlbPages::of(page, total, is_reserved.then_some(Bytes(0))))
+        }
+        (None, None) => None,
+    };
+    let lacking = default_page.filter(|_| hugetlb.is_none());
     Part {
-        hugetlb: kind.map(|page| HugetlbPages::of(page, total, touched.known().copied())),
+        hugetlb,
         needs: lacking.map(|page| Needs::of(page, total)),
         ..Part::new(PartKind::GuestMemory, total, vm.backing.clone(), touched)
     }
@@ -148,7 +162,7 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
 fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> Part {
     let jvm = target.main.jvm().ok().flatten();
     let touched = match heap.is_file {
-        true => file_bytes(target, &heap.areas[0].name),
+        true => file_bytes(target, heap.areas[0]),
         false => heap.backing.clone().map(|backing| backing.total()),
     };
     let committed: Vec<&Area> = heap
@@ -177,8 +191,9 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
 }
 
 /// The bytes of a file, through whichever mapping they were touched.
-fn file_bytes(target: &Target, name: &str) -> Reading<Bytes> {
-    let segment = target.shared.iter().find(|segment| &*segment.area.name == name);
+fn file_bytes(target: &Target, area: &Area) -> Reading<Bytes> {
+    let mut segments = target.shared.iter();
+    let segment = segments.find(|segment| heap_file::is_same(area, &segment.area));
     segment.map_or_else(
         || Reading::absent(target.main.file("map_files")),
         |segment| segment.touched.clone(),
@@ -246,8 +261,9 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], ground: &Ground<'_>) 
         .collect();
     let private = reasons(PartKind::PrivateMemory, &private);
     // Guests have the memory of a file or segment with `share=on`.
-    let guest = match target.vm {
+    let shared = match target.vm {
         Some(_) => reasons(PartKind::GuestMemory, &of(Sort::Shared)),
+        None if is_shared_by_policy(target, parts) => reasons(PartKind::SharedMemory, &of(Sort::Shared)),
         None => Vec::new(),
     };
     // Beside other memory it is a program's code.
@@ -256,7 +272,15 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], ground: &Ground<'_>) 
         true => reasons(PartKind::MappedFiles, &of(Sort::File)),
         false => Vec::new(),
     };
-    guest.into_iter().chain(heap).chain(private).chain(files).collect()
+    shared.into_iter().chain(heap).chain(private).chain(files).collect()
+}
+
+/// Does the machine's policy decide about its shared memory? Servers and JVMs have settings of their own for theirs.
+pub(super) fn is_shared_by_policy(target: &Target, parts: &[Part]) -> bool {
+    let kind = target.main.kind.known().copied().flatten();
+    let has_own = kind.is_some_and(|kind| kind.server().is_some() || kind == Kind::Jvm);
+    let mut shared = parts.iter().filter(|part| part.what == PartKind::SharedMemory);
+    !has_own && shared.any(|part| part.hugetlb.is_none())
 }
 
 fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], ground: &Ground<'_>) -> Vec<Why> {

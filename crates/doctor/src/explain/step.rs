@@ -46,7 +46,14 @@ pub enum Step {
     /// Look with the rights to read its mappings.
     ExplainAsRoot,
     /// Compare base and huge pages in the running process.
-    CompareLive,
+    CompareLive {
+        /// The port at which a load reaches it, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<u16>,
+        /// The socket, or the directory of it, likewise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        socket: Option<String>,
+    },
     /// Give the running process huge pages.
     Collapse,
     /// See whether it helped.

@@ -9,7 +9,7 @@ use programs::Evidence;
 use programs::{Target, TargetError, targets};
 
 use super::{Asked, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
-use crate::machines::{anonymous, machine, process, shared};
+use crate::machines::{Mapped, anonymous, hugetlb, machine, pool, process, shared};
 
 fn source(machine: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/machines/{machine}.tree"));
@@ -74,6 +74,56 @@ fn a_guest_on_a_pool_of_1g_pages_is_found_by_its_own_name() {
             (Bytes::gib(1), 16, Some(0))
         );
         assert_eq!(usage.next, [Step::MeasureGuest]);
+    }
+}
+
+/// It waits for a migration, or for `cont`: QEMU mapped its memory at the start, and a restart would change nothing.
+#[test]
+fn a_guest_that_touched_nothing_is_on_the_pool_that_it_mapped() {
+    let usage = |flags: &'static str| {
+        let memory = hugetlb(256, 2048)
+            .named("/memfd:memory-backend-memfd (deleted)")
+            .perms("rw-s");
+        let guest = process(90, "qemu-system-x86_64")
+            .arg("-name")
+            .arg("n1")
+            .arg("-m")
+            .arg("256M")
+            .arg("-object");
+        let guest = guest
+            .arg("memory-backend-memfd,id=m,size=256M,hugetlb=on,share=on")
+            .arg("-machine");
+        let guest = guest
+            .arg("memory-backend=m")
+            .area(memory.not_there().flags(flags))
+            .area(anonymous(32));
+        let tree = guest.on(pool(machine(), "2048kB", 512, 512, 128));
+        all(&Source::from_tree("made", tree), "90").expect("found").remove(0)
+    };
+    let pages = |touched| HugetlbPages {
+        page: Bytes::mib(2),
+        total: 128,
+        touched,
+    };
+    let waiting = usage("rd wr sh mr mw me ms ht");
+    assert_eq!(
+        (waiting.in_use, waiting.parts[0].hugetlb),
+        (InUse::Yes, Some(pages(Some(0))))
+    );
+    let open = usage("rd wr sh mr mw me ms nr ht");
+    assert_eq!(open.in_use, InUse::Yes);
+    for usage in [waiting, open] {
+        assert_eq!(usage.parts[0].needs, None);
+        assert!(
+            !usage.why.iter().any(|why| matches!(why, Why::Restart { .. })),
+            "{:?}",
+            usage.why
+        );
+        assert!(
+            !usage.next.iter().any(|step| matches!(step, Step::Restart { .. })),
+            "{:?}",
+            usage.next
+        );
     }
 }
 
@@ -186,6 +236,93 @@ fn the_policy_of_shared_memory_is_why_a_heap_of_zgc_is_on_base_pages() {
     assert_eq!((&why[0], next), (&heap(Reason::HeapNotAdvised), restart.to_vec()));
 }
 
+const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
+/// A program of no known kind, started by this path, with this memory.
+fn unknown(path: &str, tunables: &[&str], area: Mapped, shmem_enabled: &str) -> Usage {
+    let app = tunables
+        .iter()
+        .fold(process(90, "app").path(path), |app, tunable| app.env(tunable));
+    let tree = app.area(area).on(machine().line(SHMEM_ENABLED, shmem_enabled));
+    all(&Source::from_tree("made", tree), "90").expect("found").remove(0)
+}
+
+#[test]
+fn shared_memory_of_any_program_is_on_base_pages_by_its_own_policy() {
+    let never = "always within_size advise [never] deny force";
+    let restart = [Step::Restart { unit: None }, Step::Explain];
+    for (flags, policy) in [
+        ("rd wr sh mr mw me ms hg", "advise"),
+        ("rd wr sh mr mw me ms", "within_size"),
+    ] {
+        let memory = || {
+            shared(64, "/memfd:x (deleted)")
+                .flags(flags)
+                .resident(64)
+                .not_eligible()
+        };
+        let usage = unknown("/srv/app", &[], memory(), never);
+        assert!(
+            usage.asked.iter().any(|asked| asked.place == SHMEM_ENABLED),
+            "{:?}",
+            usage.asked
+        );
+        let why = Why::Thp {
+            part: PartKind::SharedMemory,
+            reason: Reason::SharedNever,
+            bytes: Bytes::mib(64),
+        };
+        assert_eq!(usage.why, [why]);
+        let goal = format!("thp:shmem_enabled={policy}");
+        assert_eq!((&usage.next[0], &usage.next[1..]), (&Step::Plan { goal }, &restart[..]));
+    }
+    // A program that does not ask for it can do so alone.
+    let usage = unknown(
+        "/srv/app",
+        &[],
+        shared(64, "/memfd:x (deleted)").resident(64).not_eligible(),
+        "always within_size [advise] never deny force",
+    );
+    let reason = |why: &Why| matches!(why, Why::Thp { reason, .. } if *reason == Reason::SharedNotAdvised);
+    assert!(
+        usage.why.iter().all(reason) && !usage.why.is_empty() && usage.next.is_empty(),
+        "{usage:?}"
+    );
+}
+
+#[test]
+fn a_program_that_maps_hugetlb_by_itself_is_not_to_be_compared_with_base_pages() {
+    let next = |path: &str, tunables: &[&str]| {
+        let usage = unknown(
+            path,
+            tunables,
+            hugetlb(128, 2048),
+            "always within_size advise [never] deny force",
+        );
+        assert_eq!(usage.in_use, InUse::Yes);
+        usage.next
+    };
+    assert_eq!(next("/srv/app", &[]), []);
+    // An arm sets this variable itself.
+    let by_tunables = next("/srv/app", &["GLIBC_TUNABLES=glibc.malloc.hugetlb=2"]);
+    let [
+        Step::Compare {
+            server: None,
+            command: Some(command),
+        },
+    ] = by_tunables.as_slice()
+    else {
+        panic!("{by_tunables:?}");
+    };
+    assert_eq!(command.arguments, ["/srv/app"]);
+    // Below the directory of another process.
+    let relative = next("bin/app", &["GLIBC_TUNABLES=glibc.malloc.hugetlb=2"]);
+    assert!(
+        matches!(relative.as_slice(), [Step::Compare { command: None, .. }]),
+        "{relative:?}"
+    );
+}
+
 #[test]
 fn where_the_policy_is_never_the_plan_of_the_finding_is_next() {
     let java = process(90, "java").arg("-XX:+UseTransparentHugePages").arg("-Xmx512m");
@@ -224,10 +361,14 @@ fn steps_without_a_restart_are_those_that_this_kernel_and_this_memory_take() {
         assert!(matches!(usage.next[0], Step::Plan { .. }), "{:?}", usage.next);
         let steps = usage.next.into_iter();
         steps
-            .filter(|step| matches!(step, Step::CompareLive | Step::Collapse))
+            .filter(|step| matches!(step, Step::CompareLive { .. } | Step::Collapse))
             .collect::<Vec<Step>>()
     };
-    assert_eq!(in_place("6.12.10", 64), [Step::CompareLive, Step::Collapse]);
+    let live = Step::CompareLive {
+        port: None,
+        socket: None,
+    };
+    assert_eq!(in_place("6.12.10", 64), [live, Step::Collapse]);
     assert!(in_place("6.12.10", 2048).is_empty(), "most of its memory cannot change");
     assert_eq!(in_place("6.6.30", 64), [Step::Collapse]);
     assert!(in_place("5.15.0", 64).is_empty());

@@ -1,12 +1,15 @@
 //! JVMs that are configured to use hugetlb pages.
 
+use host::snapshot::Pool;
 use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
+use crate::explain::PoolState;
 use crate::explain::heap::{Heap, largest_heap};
 use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, percent, pool_file};
+use crate::kept::boot_fix;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -68,6 +71,15 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &st
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
             .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
+    if let Some(off) = &jvm.off {
+        return Ok(case
+            .seen(program.file("cmdline"), off, "set")
+            .fix(format!(
+                "leave {off} out: with it, this JVM takes no page of a pool, whatever the pool holds"
+            ))
+            .fix(RESTART)
+            .remedy(thp_instead()));
+    }
     let Some(heap) = largest_heap(program) else {
         return Ok(case
             .fix("set -Xmx: how many pages it needs depends on the maximum of its heap")
@@ -97,10 +109,23 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
             ))
             .fix(RESTART));
     }
+    if let Some(named) = unheard(evidence, jvm, heap) {
+        let (size, named) = (page.exact(), named.exact());
+        let case = case.fix(format!(
+            "JDK 17 or later: of JDK 11 and older LargePageSizeInBytes has no effect on Linux, and the JVM asks for pages of the default size, {size}"
+        ));
+        return Ok(by_default_size(evidence, case, &named));
+    }
+    if let Some(pool) = gives_up(evidence, jvm, page)
+        .filter(|_| evidence.snapshot.pool(page).and_then(Pool::available) >= Some(missing))
+    {
+        return Ok(tried_first(evidence, case.wants(page), pool, page));
+    }
     let case = case.wants(page);
     let beside = match jvm.kind {
         _ if jvm.has_code_on_base() => "",
         JvmKind::OpenJ9 => " and the code cache",
+        _ if page > Bytes::mib(2) => "; the code cache and the collector's tables take pages of 2M",
         JvmKind::HotSpot | JvmKind::Zing => ", the code cache and the collector's tables",
     };
     let sentence = format!(
@@ -114,6 +139,46 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     Ok(case
         .raise(evidence, page, missing)
         .when(is_alone, |case| case.fix_with(need(), RESTART)))
+}
+
+/// A size that is named to a JVM which takes the default size alone, where that pool has room for the heap.
+fn unheard(evidence: &Evidence, jvm: &Jvm, heap: Bytes) -> Option<Bytes> {
+    let named = jvm
+        .page_size
+        .filter(|_| jvm.takes_default_alone() && !jvm.takes_2m_alone())?;
+    let room = evidence.snapshot.pool(named)?.available()?;
+    (default_size(evidence) != Ok(named) && room >= pool_pages(jvm, heap, named)).then_some(named)
+}
+
+/// The pool of the default size without a page, of which HotSpot before 17 tries a page first: where it gets none it asks for no other size either
+/// (JDK-8261636).
+pub(crate) fn gives_up<'e>(evidence: &'e Evidence, jvm: &Jvm, page: Bytes) -> Option<&'e Pool> {
+    let is_old = jvm.kind == JvmKind::HotSpot && jvm.version.is_some_and(|version| version < 17);
+    let default = default_size(evidence)
+        .ok()
+        .filter(|default| is_old && *default != page)?;
+    let pool = evidence.snapshot.pool(default)?;
+    (PoolState::of(pool).spare == Some(0)).then_some(pool)
+}
+
+/// With what gives such a JVM the pages that are there.
+fn tried_first(evidence: &Evidence, case: Case, pool: &Pool, page: Bytes) -> Case {
+    let (size, named) = (pool.size.exact(), page.exact());
+    let case = case.fix(format!(
+        "JDK 17 or later: before it the JVM tries a page of the default size, {size}, first, and uses none of {named} where that pool has none free (JDK-8261636)"
+    ))
+    .fill_as(pool, pool.nr.known().map_or(1, |pages| pages.saturating_add(1)), |command| {
+        format!("or a page of {size} for that: {command}")
+    });
+    by_default_size(evidence, case, &named)
+}
+
+fn by_default_size(evidence: &Evidence, case: Case, named: &str) -> Case {
+    case.fix(format!(
+        "or {}",
+        boot_fix(evidence, &format!("default_hugepagesz={named}"))
+    ))
+    .fix(RESTART)
 }
 
 /// Another pool that would hold the heap of a JVM which names no size, and the pages that it takes there. JDK 17 and later ask for the size that
@@ -165,6 +230,10 @@ pub(super) fn step_down(evidence: &Evidence) -> Answer {
         ))
         .seen(program.file("cmdline"), "-XX:LargePageSizeInBytes", asked.exact())
         .seen(program.file("smaps"), "KernelPageSize", got.exact())
+        .fix_if(
+            jvm.takes_default_alone(),
+            "JDK 17 or later: of JDK 11 and older LargePageSizeInBytes has no effect on Linux, and the JVM asks for pages of the default size",
+        )
         .fix(format!(
             "a pool of {} pages that holds the whole heap, and -Xmx as a multiple of {}",
             asked.exact(),

@@ -24,13 +24,25 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         let openj9 = own.map(|java| &java.jvm).filter(|jvm| jvm.kind == JvmKind::OpenJ9);
         // The heap of OpenJ9 is allocated before its code cache, which may be on base pages.
         let has_heap = openj9.and_then(|jvm| Some(pages_for(jvm.heap_max?, short.page) <= short.left));
+        let steps_down = short
+            .smaller_page()
+            .filter(|_| openj9.is_none() && short.demand.page.is_some());
         let outcome = match short.demand.strict && has_heap != Some(true) {
             true => "does not start",
             false => "will use base pages",
         };
+        let outcome = steps_down.map_or_else(
+            || outcome.to_owned(),
+            |size| {
+                let size = size.exact();
+                format!("{outcome} with JDK 17 (JDK 25 takes pages of {size}, whose pool has room for it)")
+            },
+        );
         let what = match openj9 {
             Some(jvm) if jvm.has_code_on_base() => "its heap",
             Some(_) => "its heap with code cache",
+            // Those take pages of 2M then.
+            None if short.page > Bytes::mib(2) => "its heap",
             None => "its heap with code cache and collector tables",
         };
         let shown = match openj9 {
@@ -42,7 +54,8 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
             short.demand.who,
             short.text()
         );
-        short.case(text).fix(shown)
+        let case = short.case(text).fix(shown);
+        case.when(steps_down.is_some(), |case| case.severity(Severity::Warning))
     };
     Ok(shortages(evidence, FileKind::Java)?.into_iter().map(case).collect())
 }

@@ -8,6 +8,8 @@ mod transparent;
 #[cfg(test)]
 mod tests;
 
+pub(super) use explicit::gives_up;
+
 use model::Bytes;
 use programs::size::jvm;
 use programs::{Jvm, JvmKind};

@@ -70,7 +70,9 @@ pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bo
     let first = arguments.iter().find_map(case);
     let is_overruled = is_hotspot && jvm.large_pages && jvm.transparent && is_spare;
     let is_alone = is_hotspot && jvm.page_size.is_some() && !jvm.large_pages && !jvm.transparent;
+    let is_annulled = is_hotspot && jvm.off.is_some() && !jvm.large_pages;
     first
+        .or_else(|| is_annulled.then(|| annulled(place)))
         .or_else(|| is_overruled.then(|| overruled(place)))
         .or_else(|| is_alone.then(|| alone(place).severity(if is_spare { Severity::Warning } else { Severity::Info })))
 }
@@ -115,6 +117,14 @@ fn overruled(place: &str) -> Case {
     .seen(place, "-XX:+UseLargePages -XX:+UseTransparentHugePages", "set")
     .fix("for the pool: leave -XX:+UseTransparentHugePages out, and restart the JVM")
     .fix("or for THP: leave -XX:+UseLargePages out, and free the pool")
+}
+
+/// HotSpot's large_page_init() takes that for all huge pages, whatever the order is.
+fn annulled(place: &str) -> Case {
+    Case::sure("-XX:-UseLargePages annuls -XX:+UseTransparentHugePages: the JVM asks for no huge pages")
+        .severity(Severity::Warning)
+        .seen(place, "-XX:+UseTransparentHugePages -XX:-UseLargePages", "set")
+        .fix("leave -XX:-UseLargePages out, and restart the JVM")
 }
 
 /// A size alone asks for nothing (-Xlog:pagesize of JDK 17 and 25: `Large page support disabled`).

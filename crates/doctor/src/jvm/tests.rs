@@ -60,6 +60,48 @@ fn e01_a_heap_on_base_pages() {
     );
 }
 
+/// Before 17 a JVM tries a page of the default size first, whatever size its options name.
+#[test]
+fn e01_an_old_jvm_beside_pages_of_1g_alone() {
+    let with = |home: &str, small: u64| {
+        let options = ["-XX:+UseLargePages", "-XX:LargePageSizeInBytes=1g", "-Xmx2g"];
+        let tree = pool(pool(machine(), "1048576kB", 8, 8, 0), "2048kB", small, small, 0);
+        found("E01", version(java(&options), home).area(anonymous(2048)).on(tree))
+            .fix
+            .join("\n")
+    };
+    let old = with("/usr/lib/jvm/jdk-16.0.2", 0);
+    assert!(
+        old.contains("JDK-8261636") && old.contains("echo 1 > ") && old.contains("default_hugepagesz=1G"),
+        "{old}"
+    );
+    for other in [with("/usr/lib/jvm/jdk-17.0.1", 0), with("/usr/lib/jvm/jdk-16.0.2", 4)] {
+        assert!(!other.contains("JDK-8261636"), "{other}");
+    }
+    // JDK 11 and older take pages of the default size alone: one of it makes them ask for all of that size.
+    for (home, small) in [("jdk-11.0.20", 0), ("jdk-11.0.20", 1), ("jdk1.8.0_392", 0)] {
+        let older = with(&format!("/usr/lib/jvm/{home}"), small);
+        assert!(
+            older.contains("no effect on Linux") && older.contains("default_hugepagesz=1G") && !older.contains("echo"),
+            "{older}"
+        );
+    }
+}
+
+/// A surplus page serves as the one that is tried first.
+#[test]
+fn e01_an_old_jvm_beside_surplus_pages() {
+    let options = ["-XX:+UseLargePages", "-XX:LargePageSizeInBytes=1g", "-Xmx2g"];
+    let with = |surplus: u64| {
+        let tree = pool(pool(machine(), "1048576kB", 8, 8, 0), "2048kB", 0, 0, 0);
+        let tree = pool_line(tree, "2048kB", "nr_overcommit_hugepages", surplus);
+        let jvm = version(java(&options), "/usr/lib/jvm/jdk-16.0.2").area(anonymous(2048));
+        found("E01", jvm.on(tree)).fix.join("\n")
+    };
+    assert!(with(0).contains("JDK-8261636"));
+    assert!(!with(512).contains("JDK-8261636"), "{}", with(512));
+}
+
 /// A heap that fell back and is on THP is on huge pages; what lies beside it is no heap.
 #[test]
 fn e01_counts_the_mappings_of_the_heap_alone() {
@@ -210,7 +252,7 @@ fn e05_and_e06_transparent_pages_that_are_off() {
 fn e07_stacks_on_large_pages() {
     let old = || thp(machine(), "enabled", "[always] madvise never").line("/proc/sys/kernel/osrelease", "5.15.0");
     let jvm = |home: &str| version(java(&[]).threads(300).area(anonymous(512)), home);
-    found("E07", jvm("/usr/lib/jvm/java-17-openjdk-amd64").on(old()));
+    found("E07", jvm("/usr/lib/jvm/jdk-17.0.1").on(old()));
     clear("E07", jvm("/opt/jdk-21.0.2").on(old()));
     clear(
         "E07",

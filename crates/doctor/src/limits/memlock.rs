@@ -7,7 +7,7 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::config::{LimitLine, Setting, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
-use programs::{Area, Details, Evidence, Kind, Limit, Program};
+use programs::{Area, Details, Evidence, Kind, Limit, Program, RDMA, REGISTERED};
 
 use super::files::{self, of_run_time, what};
 use super::partly::in_part;
@@ -113,7 +113,7 @@ fn pinned(program: &Program) -> Result<Option<Pinned>, Reason> {
 /// Its System V segments.
 fn segments(program: &Program) -> impl Iterator<Item = &Area> {
     let areas = program.areas().unwrap_or_default().iter();
-    areas.filter(|area| area.name.starts_with("/SYSV"))
+    areas.filter(|area| area.is_segment())
 }
 
 /// Has a program of this kind to lock its segments of huge pages, and may not?
@@ -122,8 +122,18 @@ pub(crate) fn bars_segments(evidence: &Evidence, kind: Kind) -> bool {
     by_memlock(evidence) == Ok(true) && own.any(|program| matches!(used(evidence, program, true), Ok(Some(_))))
 }
 
-/// Less than this has no room for the buffers that programs of RDMA register.
-const REGISTERED: Bytes = Bytes::mib(64);
+/// With the limit of a program that is to have such a segment of huge pages, and how it is raised, where it is below that.
+pub(crate) fn raised_for(evidence: &Evidence, program: &Program, case: Case, segment: Bytes) -> Case {
+    let limit = program.details.as_ref().and_then(|details| details.memlock.known());
+    let decides = has(evidence, Feature::ShmWithoutMemlock) == Ok(false) && program.may_lock() == Ok(false);
+    match limit.filter(|limit| decides && **limit < Limit::Bytes(segment.0)) {
+        Some(limit) => {
+            let case = case.seen(program.file("limits"), "Max locked memory", *limit);
+            limit_fix(evidence, program, case, Some(segment))
+        }
+        None => case,
+    }
+}
 
 /// One with a device of RDMA open: what it registers there is locked (ib_umem_get()). Those like it are one case.
 fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
@@ -167,7 +177,7 @@ fn registering(program: &Program) -> Result<Option<(&str, Limit)>, Reason> {
         return Ok(None);
     }
     let mut areas = program.areas()?.iter();
-    let Some(device) = areas.find(|area| area.name.starts_with("/dev/infiniband/uverbs")) else {
+    let Some(device) = areas.find(|area| area.name.starts_with(RDMA)) else {
         return Ok(None);
     };
     let (limit, resident) = (*known(&details.memlock)?, *known(&program.pages.resident)?);

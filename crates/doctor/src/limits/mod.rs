@@ -12,7 +12,7 @@ mod tests;
 
 use programs::config::given::FileKind;
 
-pub(crate) use memlock::bars_segments;
+pub(crate) use memlock::{bars_segments, raised_for};
 pub(crate) use shm::barred;
 
 use super::rule::Checks;

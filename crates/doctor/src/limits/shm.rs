@@ -238,7 +238,7 @@ fn below_pool(evidence: &Evidence, pool: Bytes, limits: &str) -> Option<Case> {
 /// Do programs take pages of a pool, while none has a segment or is MySQL, which may be of a release that makes some?
 fn takes_no_segments(evidence: &Evidence) -> bool {
     const WORTH: Bytes = Bytes::mib(1);
-    let is_segment = |area: &Area| area.name.starts_with("/SYSV") && area.size() >= WORTH;
+    let is_segment = |area: &Area| area.is_segment() && area.size() >= WORTH;
     let has_none = |program: &Program| program.areas().is_ok_and(|areas| !areas.iter().any(is_segment));
     let may = |program: &Program| program.is(Kind::Mysql) == Ok(true) && !program.is_mariadb();
     let takes = |program: &Program| program.hugetlb().is_ok_and(|bytes| bytes.0 > 0);

@@ -140,6 +140,14 @@ fn b02_memory_that_has_to_be_locked() {
     );
     assert!(two[0].fix[4].starts_with("start the job again"), "{two:?}");
     clear("B02", rank("unlimited").on(machine()));
+    // One that could not register at start has stayed small.
+    let small = process(72, "hello").memlock("65536");
+    let device = || anonymous(1).named("/dev/infiniband/uverbs0").perms("-w-s");
+    found("B02", small.area(device()).on(machine()));
+    clear(
+        "B02",
+        process(72, "hello").memlock("65536").area(anonymous(1)).on(machine()),
+    );
     // What it registers fits into the limit, as its pinned memory shows.
     clear("B02", rank("8388608").pinned(4).on(machine()));
     found("B02", rank("8388608").on(machine()));

@@ -3,17 +3,15 @@
 use host::CpuList;
 use host::snapshot::{Feature, Pool};
 use model::Bytes;
-use programs::config::given::FileKind;
-use programs::config::is_of_node;
+use programs::config::given::{FileKind, pages_at};
+use programs::config::{Setting, is_of_node};
 use programs::{Area, Evidence, Kind, Program};
 
 use super::confined::shares_cpus;
-use crate::demand::{Shortage, shortages};
-use crate::facts::{
-    absent, bytes, distribution, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
-};
-use crate::kept::{boot_fix, filled_from_cma};
-use crate::pools::is_written_by_node;
+use crate::demand::{Shortage, is_bound, is_no_hugetlbfs, shortages};
+use crate::facts::{absent, bytes, is_own, known, node_file, pages_for, pool_file, pools, programs, running};
+use crate::kept::{boot_fix, filled_from_cma, keep_files};
+use crate::pools::{is_written_by_node, mount_there};
 use crate::remedy::{Need, Remedy};
 use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
@@ -45,12 +43,14 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Are the pages on purpose where they are: written by node, or most of them in use by programs that stay on such a node?
+/// Are the pages on purpose where they are: written by node, for programs of files that are bound to nodes, or most of them in use by programs
+/// that stay on such a node?
 fn is_meant(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)]) -> bool {
     let mut lines = evidence.config.pool_lines.known().into_iter().flatten();
     if lines.any(|line| line.is_by_node && line.size == Some(pool.size))
         || evidence.files.sysctl.iter().any(|line| is_of_node(line, pool.size))
         || is_written_by_node(evidence, pool)
+        || is_bound(evidence, pool.size)
     {
         return true;
     }
@@ -145,11 +145,13 @@ fn at_boot(case: Case, evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) 
     let text = format!("from the next boot on: {}", boot_fix(evidence, &parameters));
     // What waits for more of these pages asks for a larger pool.
     let remedy = Remedy::new(text).need(Need::Feature(Feature::NodePages));
-    case.remedy(remedy.need(Need::Unwanted(pool.size)))
-        .otherwise(format!(
-            "have a unit do it at boot, before any service starts, where the boot line cannot name nodes (before Linux 5.16): {}",
-            writes(pool, shares)
-        ))
+    let unit = format!(
+        "have a unit do it at boot, before any service starts, where the boot line cannot name nodes (before Linux 5.16): {}",
+        writes(pool, shares)
+    );
+    let unwanted = || Need::Unwanted(pool.size);
+    case.remedy(remedy.need(unwanted()))
+        .remedy(Remedy::new(unit).last().need(unwanted()))
 }
 
 /// With the way to have so many pages on these nodes alone: the first ones take what remains of an even share.
@@ -191,18 +193,8 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
 
 /// How so many pages are on these nodes after the next boot too.
 fn keep_nodes(evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) -> String {
-    let files = shares
-        .iter()
-        .map(|(node, pages)| (node_file(pool, *node), pages.to_string()));
-    let files: Vec<(String, String)> = files.collect();
-    let how = distribution(evidence).keep_files(&files).unwrap_or_else(|| {
-        let lines = files.iter().map(|(file, pages)| format!("w {file} - - - - {pages}"));
-        format!(
-            "in /etc/tmpfiles.d/hugepages.conf: {}",
-            lines.collect::<Vec<_>>().join("; ")
-        )
-    });
-    format!("to keep it: {how}")
+    let files = shares.iter().map(|(node, pages)| (node_file(pool, *node), *pages));
+    format!("to keep it: {}", keep_files(evidence, &files.collect::<Vec<_>>()))
 }
 
 pub(super) fn mismatch(evidence: &Evidence) -> Answer {
@@ -244,7 +236,29 @@ pub(super) fn in_files(evidence: &Evidence) -> Answer {
     });
     let case = |short: Shortage<'_>| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
     let short: Answer = shortages(evidence, FileKind::Dpdk).map(|short| short.into_iter().map(case).collect());
-    parts([Ok(refused.collect()), short])
+    let cases = refused.chain(on_no_mount(evidence)).collect();
+    parts([Ok(cases), short])
+}
+
+/// Programs of DPDK whose directory for pages (`--huge-dir`, dpdk-hugepage-dir) is no hugetlbfs: they look for pages nowhere else.
+fn on_no_mount(evidence: &Evidence) -> Vec<Case> {
+    let asked = evidence.files.socket_mem().into_iter();
+    let asked = asked.filter_map(|(set, directory)| Some((set, directory?)));
+    let cases = asked.filter(|(_, directory)| is_no_hugetlbfs(directory, evidence));
+    let case = |(set, directory): (Setting, String)| {
+        let case = Case::sure(format!(
+            "the DPDK program of {} does not start: {directory}, whose pages it is to take, is on no hugetlbfs of this machine",
+            set.place
+        ));
+        let size = pages_at(&directory, None).flatten();
+        mount_there(
+            case.seen(&set.place, "directory", &directory),
+            evidence,
+            &directory,
+            size,
+        )
+    };
+    cases.map(case).collect()
 }
 
 /// A DPDK program without pages yet, and what it asks of each node (`--socket-mem`, in MiB), against what is free there.

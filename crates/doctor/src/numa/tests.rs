@@ -1,7 +1,10 @@
 //! Each rule of `numa` where it fires and where it must not.
 
-use host::Tree;
+use host::{Source, Tree};
+use programs::Evidence;
+use programs::config::Given;
 
+use crate::judge;
 use crate::machines::*;
 
 fn two_nodes(first: u64, second: u64) -> Tree {
@@ -60,6 +63,30 @@ fn a09_pages_on_a_node_without_cpus() {
     clear("A09", nodes(0));
     // Written by node.
     clear("A09", nodes(300));
+}
+
+/// Guests of files that are bound to nodes say where pages belong: an even share would take them away.
+#[test]
+fn a09_pages_for_guests_of_files_that_are_bound_to_nodes() {
+    let tree = node_pool(pool(machine(), "1048576kB", 8, 8, 0), 1, "1048576kB", 0, 0);
+    let tree = tree.line("/sys/devices/system/node/online", "0-1");
+    let fixes = |memory: u64, bound: &str| {
+        let domain = format!(
+            "<domain type='kvm'><name>n</name><memory unit='GiB'>{memory}</memory><memoryBacking><hugepages><page size='1' unit='G'/></hugepages>\
+             <source type='memfd'/></memoryBacking>{bound}<vcpu>4</vcpu></domain>\n"
+        );
+        let mut files = Given::default();
+        files.add("n.xml", domain.as_bytes(), None).expect("a guest");
+        let evidence = Evidence::gather(&Source::from_tree("test", tree.clone()));
+        let diagnosis = judge(&evidence.with_files(files));
+        let fixes = diagnosis.of("A09").map(|finding| finding.fix.join("\n"));
+        fixes.collect::<Vec<_>>()
+    };
+    let strict = |node: u32| format!("<numatune><memory mode='strict' nodeset='{node}'/></numatune>");
+    assert_eq!(fixes(8, &strict(0)), [""; 0]);
+    assert_eq!(fixes(8, &strict(1)), [""; 0], "its own finding asks for pages there");
+    assert!(fixes(8, "")[0].contains("hugepages=0:4,1:4"));
+    assert_eq!(fixes(9, ""), [""], "a larger pool is asked for");
 }
 
 /// Pages of 1G: their boot line names the size, and what is freed at run time is hardly made again.

@@ -1,5 +1,7 @@
 //! Pools that are smaller than files or the boot command line request.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
@@ -11,10 +13,10 @@ use super::memory::{is_starved, shrunk, starves};
 use super::missing::{in_other_pages, without_pool};
 use super::usual::MeantFor2m;
 use super::writers::is_cut;
-use crate::demand::is_asked_for;
-use crate::facts::{bytes, counted, counted_in, default_size, known, persistent, pool_file, pools};
-use crate::kept::{boot_again, boot_pages};
-use crate::remedy::{Need, fits_alone, hindrance, most_pages};
+use crate::demand::{Demand, Requested, Requests, is_asked_for, waiting};
+use crate::facts::{bytes, counted, counted_in, default_size, file_of, known, persistent, pool_file, pools};
+use crate::kept::{apply_again, boot_again, boot_pages};
+use crate::remedy::{Count, Need, fit_together, fits_alone, hindrance, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// So many pages of a pool are requested, by this line.
@@ -31,7 +33,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
             cases.push(short(evidence, pool, has, &request));
         }
     }
-    cases.extend(by_file(evidence)?);
+    cases.extend(by_files(evidence)?);
     match pools(evidence) {
         Ok(pools) => cases.extend(without_pool(evidence, pools)?),
         Err(reason) if cases.is_empty() => return Err(reason),
@@ -73,17 +75,76 @@ fn beyond_node(evidence: &Evidence) -> Option<Case> {
     (asked >= most).then_some(case)
 }
 
-/// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.
-fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
+/// Files that are to be put on this machine, and ask for more than it has: of one pool, or of all together. A boot line makes all pools anew.
+fn by_files(evidence: &Evidence) -> Answer {
     if !evidence.has_machine {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let Some((pages, line)) = evidence.files.sysctl.number("vm.nr_hugepages")? else {
-        return Ok(None);
-    };
-    let pool = evidence.snapshot.pool(default_size(evidence)?);
-    let too_large = pool.filter(|pool| !fits_alone(evidence, pool.size, pages));
-    Ok(too_large.map(|pool| too_much(evidence, pool, pages, line)))
+    let requests = Requests::of(evidence)?;
+    let by_size = &requests.by_size;
+    let is_beside = evidence.files.boot.is_empty();
+    let pages: BTreeMap<Bytes, u64> = by_size.iter().map(|(size, own)| (*size, own.pages)).collect();
+    let fit = |asked: &BTreeMap<Bytes, u64>| fit_together(evidence, asked, is_beside);
+    let pool = |size: &Bytes| evidence.snapshot.pool(*size);
+    let too_large = by_size
+        .iter()
+        .filter(|(size, own)| !fit(&BTreeMap::from([(**size, own.pages)])));
+    let too_large =
+        too_large.filter_map(|(size, own)| Some(too_much(evidence, pool(size)?, own.pages, &own.line, None)));
+    let mut cases: Vec<Case> = too_large.collect();
+    if cases.is_empty() && !fit(&pages) {
+        let largest = by_size
+            .iter()
+            .max_by_key(|(size, own)| size.0.saturating_mul(own.pages));
+        let others = |largest: &Bytes| {
+            let others = pages.iter().filter(|(size, _)| *size != largest);
+            others.map(|(size, pages)| Bytes(size.0.saturating_mul(*pages))).sum()
+        };
+        let case = largest.and_then(|(size, own)| {
+            Some(too_much(
+                evidence,
+                pool(size)?,
+                own.pages,
+                &own.line,
+                Some(others(size)),
+            ))
+        });
+        cases.extend(case);
+    }
+    let waiting = waiting(evidence, &requests);
+    let not_yet = by_size
+        .iter()
+        .filter_map(|(size, own)| not_yet(evidence, pool(size)?, own, &waiting));
+    cases.extend(not_yet);
+    Ok(cases)
+}
+
+/// Files that request the pages of their own programs, as long as the machine does not have them. A script makes them before its program starts.
+fn not_yet(evidence: &Evidence, pool: &Pool, own: &Requested, waiting: &[(Bytes, Demand)]) -> Option<Case> {
+    let place = &own.line.place;
+    let mut waiting = waiting.iter().filter(|(size, _)| *size == pool.size);
+    let (_, first) = waiting.find(|(_, demand)| file_of(&demand.seen.place) != file_of(place))?;
+    let (file, field) = counted_in(evidence, pool);
+    let size = pool.size.exact();
+    let how = apply_again(evidence, place).map_or_else(String::new, |command| format!(" ({command})"));
+    let case = Case::sure(format!(
+        "{place} asks for {} pages of {size}, which {} needs, and the machine has {} until it is applied",
+        own.pages,
+        first.who,
+        known(&pool.nr).map_or(0, |nr| *nr)
+    ))
+    .severity(Severity::Info)
+    .wants(pool.size)
+    .seen_line(&own.line)
+    .seen_line(&first.seen)
+    .seen(file, field, &pool.nr);
+    Some(case.fix_with(
+        Need::Pool(pool.size, own.pages),
+        format!(
+            "apply {place} before {} starts{how}, and read nr_hugepages after it",
+            first.who
+        ),
+    ))
 }
 
 /// Gigabytes that the boot line itself did not get: no later request gets them either, unless memory was set aside for that.
@@ -121,7 +182,7 @@ fn short_of_firmware(case: Case, evidence: &Evidence, pool: &Pool, pages: u64) -
 fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) -> Case {
     let (pages, place) = (*pages, &line.place);
     if !fits_alone(evidence, pool.size, pages) {
-        return too_much(evidence, pool, pages, line);
+        return too_much(evidence, pool, pages, line, None);
     }
     let size = pool.size.exact();
     let missing = pages - has;
@@ -152,38 +213,49 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, (pages, line): &Request) ->
     if pool.size >= Bytes::gib(1) && place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);
     }
-    let parameters = format!("hugepagesz={size} hugepages={pages}");
+    requested_again(evidence, case, pool, (pages, place))
+}
+
+/// With a request for them now, and one that comes with the kernel's start.
+fn requested_again(evidence: &Evidence, case: Case, pool: &Pool, (pages, place): (u64, &str)) -> Case {
+    let (size, whole) = (pool.size.exact(), Count::of(pool.size, pages));
+    let parameters = format!("hugepagesz={size} hugepages={whole}");
     let need = || Need::Pool(pool.size, pages);
     let lower = format!(
         "lower the request in {place}: beside the other findings of this report the machine has no room for it"
     );
     let case = case.plan_with(need(), format!("pool:{size}={pages}"));
     let next = evidence.config.next_boot.as_ref();
-    let boot = match next.is_some_and(|next| next.place == *place) {
+    let boot = match next.is_some_and(|next| next.place == place) {
         true => format!(
             "the running kernel was started without it: {}",
             boot_again(evidence, &parameters)
         ),
-        false => boot_pages(evidence, pool.size, pages),
+        false => boot_pages(evidence, pool.size, whole),
     };
     if pool.size >= Bytes::gib(1) {
         return case.fix_with(need(), boot).otherwise(lower);
     }
+    // The running kernel has that on its line already.
+    let boot = (place != "/proc/cmdline").then(|| format!("if it stays short: {boot}"));
     case.fix_with(
         need(),
         "sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory",
     )
     .fill(pool, pages)
-    .fix_with(need(), format!("if it stays short: {boot}"))
+    .with(boot, |case, boot| case.fix_with(need(), boot))
     .otherwise(lower)
 }
 
-/// More than the machine has: memory is missing, not contiguous memory.
-fn too_much(evidence: &Evidence, pool: &Pool, pages: u64, line: &Setting) -> Case {
+/// More than the machine has: memory is missing, not contiguous memory. `others` is the memory of other pools that the same files ask for.
+fn too_much(evidence: &Evidence, pool: &Pool, pages: u64, line: &Setting, others: Option<Bytes>) -> Case {
     let (total, place) = (&evidence.config.total, &line.place);
     let (file, field) = counted_in(evidence, pool);
+    let with_others = others.map_or_else(String::new, |others| {
+        format!(" beside the {others} of other pools that these files ask for")
+    });
     let case = Case::sure(format!(
-        "{pages} pages of {} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
+        "{pages} pages of {} are {}, more than this machine{} can set aside{with_others}: its programs lose the memory, and the pool stays short",
         pool.size.exact(),
         bytes(pool, pages),
         total.known().map_or_else(String::new, |total| format!(" of {total}"))

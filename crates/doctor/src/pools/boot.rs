@@ -21,28 +21,30 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     }
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
     let boot = known(&evidence.config.boot)?;
+    Ok(of_no_size("/proc/cmdline", boot, &sizes))
+}
+
+/// Page sizes of a boot line that this machine does not have.
+pub(super) fn of_no_size(place: &str, boot: &Boot, sizes: &[Bytes]) -> Vec<Case> {
     let list: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
     let ignored = boot.ignored.iter().enumerate();
-    Ok(ignored
-        .filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize)
-        .map(|(at, ignored)| {
-            let count = boot
-                .ignored
-                .get(at + 1)
-                .filter(|next| next.why == IgnoredWhy::FollowsIgnored);
-            let case = Case::sure(format!(
-                "`{}` and the page count after it are ignored: this machine has no pages of that size",
-                ignored.parameter
-            ))
-            .seen("/proc/cmdline", "", &ignored.parameter)
-            .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "));
-            let instead = in_its_place(&ignored.parameter, count.map(|count| count.parameter.as_str()), &sizes);
-            case.with(instead, Case::remedy).otherwise(format!(
-                "take `{}` and its count off the boot command line, and reboot",
-                ignored.parameter
-            ))
-        })
-        .collect())
+    let unsupported = ignored.filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize);
+    let case = |(at, ignored): (usize, &Ignored)| {
+        let count = boot.ignored.get(at + 1);
+        let count = count.filter(|next| next.why == IgnoredWhy::FollowsIgnored);
+        let case = Case::sure(format!(
+            "`{}` and the page count after it are ignored: this machine has no pages of that size",
+            ignored.parameter
+        ))
+        .seen(place, "", &ignored.parameter)
+        .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "));
+        let instead = in_its_place(&ignored.parameter, count.map(|count| count.parameter.as_str()), sizes);
+        case.with(instead, Case::remedy).otherwise(format!(
+            "take `{}` and its count off the boot command line, and reboot",
+            ignored.parameter
+        ))
+    };
+    unsupported.map(case).collect()
 }
 
 /// A kernel without hugetlb pages, as in a paravirtualized guest of Xen or in Android: whatever asks for them gets none.
@@ -144,6 +146,7 @@ fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) ->
         IgnoredWhy::BesideCma => case
             .fix("take hugetlb_cma= out, or add hugetlb_cma_only=1 (Linux 6.15 and later), and reboot")
             .fix("or have a unit fill the pool from that memory at each boot: echo PAGES > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"),
+        IgnoredWhy::CountInFront => sized(case, evidence, line, &ignored.parameter),
         _ => case
             .fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES")
             .with(pairs(line), |case, pairs| {
@@ -151,6 +154,21 @@ fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) ->
                 case.remedy(Remedy::new(text).with_line(evidence, &pairs))
             }),
     }
+}
+
+/// With the count that stands in front of a size behind it.
+fn sized(case: Case, evidence: &Evidence, line: &str, size: &str) -> Case {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let before = words.iter().take_while(|word| **word != size);
+    let count = before.filter(|word| word.starts_with("hugepages=")).last();
+    case.with(count, |case, count| {
+        let pair = format!("{size} {count}");
+        let text = format!("if the pages of {count} are to be of that size, write the size first: {pair}, and reboot");
+        case.remedy(Remedy::new(text).with_line(evidence, &pair))
+    })
+    .otherwise(format!(
+        "leave {size} out: the machine has no room for so many of its pages"
+    ))
 }
 
 /// Several sizes, and then as many counts: each size with its own count. Of another order nothing is known.

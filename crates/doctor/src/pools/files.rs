@@ -6,17 +6,22 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::config::{Boot, IgnoredWhy, Setting};
 
-use super::boot::of_line;
+use super::boot::{of_line, of_no_size};
 use super::scripts;
 use super::size::{named, on_demand, unnamed};
 use super::writers::{disagreement, of_boot, of_files};
 use crate::demand::{Room, Shortage, all_name_sizes, demands, shortages};
+use crate::facts::pages_for;
 use crate::remedy::Need;
-use crate::rule::{Answer, Case};
+use crate::rule::{Answer, Case, Reason};
 
 pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
+    // Of a machine the other check looks at the pools that there are.
+    if evidence.has_machine {
+        return Ok(Vec::new());
+    }
     let room = Room::of(evidence)?;
     if room.pages(room.default) > 0 || all_name_sizes(evidence, &room) {
         return Ok(Vec::new());
@@ -66,7 +71,7 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = on_demand(&format!("{allowed} pages"), "vm.nr_hugepages, or hugepages= at boot");
-    let room = Room::of_files(&evidence.files)?;
+    let room = Room::of_files(evidence)?;
     let must_have = demands(evidence, &room)
         .into_iter()
         .find(|own| own.strict && own.page.is_none_or(|page| page == room.default));
@@ -80,7 +85,7 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
 
 pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     let name = "vm.nr_hugepages";
-    let room = Room::of_files(&evidence.files)?;
+    let room = Room::of_files(evidence)?;
     let files = &evidence.files;
     let at_boot = files.boot.iter().filter_map(|line| {
         let pages = line.boot.pages_of(room.default, Some(room.default))?;
@@ -95,8 +100,48 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         }
         _ => case,
     });
+    let case = match case {
+        Some(case) => Some(case),
+        None => miscounted(evidence, room.default)?,
+    };
     let undone = scripts::undone(evidence, room.default);
     Ok(case.into_iter().chain(undone).collect())
+}
+
+/// So much in one pool few machines have; from there on almost none.
+const LARGE: Bytes = Bytes::gib(1 << 10);
+const ALMOST_NONE: Bytes = Bytes::gib(4 << 10);
+
+/// A count that comes to so much by the default size alone. Of a machine its memory decides.
+fn miscounted(evidence: &Evidence, default: Bytes) -> Result<Option<Case>, Reason> {
+    let Some((pages, line)) = evidence.files.sysctl.number("vm.nr_hugepages")? else {
+        return Ok(None);
+    };
+    let of = |page: Bytes| Bytes(page.0.saturating_mul(pages));
+    let (all, meant) = (of(default), of(Bytes::mib(2)));
+    if evidence.has_machine || default < Bytes::gib(1) || all < LARGE {
+        return Ok(None);
+    }
+    let case = Case::likely(format!(
+        "{pages} pages of {} are asked for, which is {all} of memory: the kernel takes all that it can get, and leaves programs little",
+        default.exact()
+    ))
+    .info_if(all < ALMOST_NONE)
+    .seen_line(line);
+    let mut boot = evidence.files.boot.iter().rev();
+    let by = boot.find(|own| own.boot.default_size.is_some());
+    let case = case.with(by, |case, by| {
+        case.seen(&by.place, "default_hugepagesz", default.exact())
+    });
+    Ok(Some(
+        case.fix(format!(
+            "for {}, as {pages} pages of 2M are: vm.nr_hugepages = {} at {}",
+            meant,
+            pages_for(meant, default),
+            line.place
+        ))
+        .fix(counted_in(default, pages)),
+    ))
 }
 
 /// sysctl counts pages of the default size, which is a large one here.
@@ -112,6 +157,13 @@ fn counted_in(default: Bytes, pages: u64) -> String {
 
 pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     let lines = evidence.files.boot.iter();
+    let pools = evidence.snapshot.pools.known().filter(|pools| !pools.is_empty());
+    if let Some(pools) = pools.filter(|_| evidence.has_machine) {
+        let sizes: Vec<Bytes> = pools.iter().map(|pool| pool.size).collect();
+        return Ok(lines
+            .flat_map(|line| of_no_size(&line.place, &line.boot, &sizes))
+            .collect());
+    }
     let ignored = lines.flat_map(|line| line.boot.ignored.iter().map(move |ignored| (line, ignored)));
     let unsupported = ignored.filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize);
     let cases = unsupported.map(|(line, ignored)| {

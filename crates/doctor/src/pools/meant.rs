@@ -59,7 +59,7 @@ fn by_segments(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     let mut instances = running(evidence).filter(is_instance);
     instances.find_map(|program| {
         let areas = program.areas().ok()?.iter();
-        let segments = areas.filter(|area| area.name.starts_with("/SYSV") && !area.is_hugetlb());
+        let segments = areas.filter(|area| area.is_segment() && !area.is_hugetlb());
         let size: Bytes = segments.map(Area::size).sum();
         is_for(memory.0, size).then(|| {
             let line = Setting::new(program.file("smaps"), "segments on base pages", size.to_string());

@@ -14,10 +14,11 @@ use super::meant::{meant_for, of_pods};
 use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
 use crate::facts::{
-    available, by_pool, bytes, known, largest, pages_for, percent, persistent, policy, pool_file, running, sum, total,
+    available, by_pool, bytes, default_size, known, largest, pages_for, percent, persistent, policy, pool_file,
+    running, sum, total,
 };
 use crate::kept::{boot_again, boot_fix};
-use crate::limits::bars_segments;
+use crate::limits::{bars_segments, raised_for};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -245,6 +246,11 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
             program.pages.name
         ))
     });
+    let of_oracle = largest.filter(|(of_name, _)| of_name[0].is(Kind::Oracle) == Ok(true));
+    let case = match of_oracle {
+        Some(_) => pool_for_sga(case, evidence),
+        None => case,
+    };
     // Oracle asks for `never`.
     let is_oracle = running(evidence).any(|program| program.is(Kind::Oracle) == Ok(true));
     let case = case.when(policy(evidence).as_deref() == Ok("never") && !is_oracle, |case| {
@@ -255,6 +261,31 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
     Ok(vec![case.otherwise(
         "find the processes with most of them, and lower their number or their memory",
     )])
+}
+
+/// With the pages that hold the largest segment of Oracle on base pages, and the right of its owner to them.
+fn pool_for_sga(case: Case, evidence: &Evidence) -> Case {
+    let own = running(evidence).filter(|program| program.is(Kind::Oracle) == Ok(true));
+    let segments = own.flat_map(|program| {
+        let areas = program.areas().unwrap_or_default().iter();
+        let is_segment = |area: &&Area| area.is_shared_data() && !area.is_hugetlb();
+        areas.filter(is_segment).map(move |area| (program, area))
+    });
+    let largest = segments.max_by_key(|(_, area)| area.size());
+    let pool = default_size(evidence)
+        .ok()
+        .and_then(|page| evidence.snapshot.pool(page));
+    let Some(((program, segment), pool)) = largest.zip(pool) else {
+        return case;
+    };
+    let (sga, size) = (segment.size(), pool.size.exact());
+    let needs = oracle(sga, 1, pool.size).ok().and_then(|sizing| sizing.whole("pages"));
+    let needs = needs.unwrap_or_else(|| pages_for(sga, pool.size));
+    let all = persistent(pool).unwrap_or(0).saturating_add(needs);
+    let case = case.seen_mapping(program, segment).fill_as(pool, all, |command| {
+        format!("its segment of {sga} needs {needs} pages of {size}: {command}")
+    });
+    raised_for(evidence, program, case, sga)
 }
 
 /// Programs by name, with the page tables of all that have it, the most first.

@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{PoolLine, PoolWrite, Setting};
 
-use crate::facts::{default_size, is_arm, known, pages_for};
+use crate::facts::{default_size, is_arm, known, pages_for, persistent};
 use crate::kept::{boot_again, boot_fix, pool_path};
 use crate::remedy::Need;
 use crate::rule::{Case, Reason};
@@ -153,12 +153,24 @@ fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
 
 /// The same memory in pages that there are: the next smaller size, or else the smallest.
 pub(super) fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
-    let smaller = pools.iter().map(|pool| pool.size).filter(|own| *own < size).max();
-    let other = smaller.or_else(|| pools.iter().map(|pool| pool.size).min());
-    case.with(other, |case, page| {
-        let instead = pages_for(Bytes(size.0.saturating_mul(pages)), page);
+    let smaller = pools
+        .iter()
+        .filter(|pool| pool.size < size)
+        .max_by_key(|pool| pool.size);
+    let other = smaller.or_else(|| pools.iter().min_by_key(|pool| pool.size));
+    case.with(other, |case, pool| {
+        let page = pool.size;
+        let (more, has) = (
+            pages_for(Bytes(size.0.saturating_mul(pages)), page),
+            persistent(pool).unwrap_or(0),
+        );
+        let instead = more.saturating_add(has);
+        let beside = match has {
+            0 => String::new(),
+            has => format!(", {more} beside the {has} that are there"),
+        };
         let text = format!(
-            "write the same memory in pages of {}: echo {instead} > {}",
+            "write the same memory in pages of {}{beside}: echo {instead} > {}",
             page.exact(),
             pool_path(page)
         );

@@ -14,16 +14,19 @@ mod missing;
 mod path;
 mod scripts;
 mod size;
+mod spare;
 mod used;
 mod usual;
 mod writers;
 
 #[cfg(test)]
+mod given_tests;
+#[cfg(test)]
 mod tests;
 
 use programs::config::given::FileKind;
 
-pub(crate) use path::{is_mounted, mounted_sizes};
+pub(crate) use path::{is_mounted, mount_there, mounted_sizes};
 
 pub(super) use asked::{places, request};
 pub(super) use malloc::uses_malloc;

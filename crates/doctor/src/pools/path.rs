@@ -90,6 +90,16 @@ pub(crate) fn mounted_sizes(evidence: &Evidence) -> String {
     }
 }
 
+/// With how that directory becomes a hugetlbfs, of pages of a size.
+pub(crate) fn mount_there(case: Case, evidence: &Evidence, path: &str, size: Option<Bytes>) -> Case {
+    let option = size.map_or_else(String::new, |size| format!(" -o pagesize={}", size.exact()));
+    case.seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
+        .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
+        .fix(format!(
+            "mkdir -p {path} && mount -t hugetlbfs{option} hugetlbfs {path}"
+        ))
+}
+
 pub(super) fn orphans(evidence: &Evidence) -> Answer {
     let used = by_pool(
         evidence,

@@ -98,6 +98,79 @@ fn a02_a_pool_that_nobody_uses() {
 }
 
 /// A unit of the administrator asks for it, as long as it does not run.
+/// A part of it is in use, and programs that start later would have started in a day.
+#[test]
+fn a02_a_pool_whose_rest_nothing_takes() {
+    let with = |holder: &str, free: u64, seconds: u64| {
+        let holder = process(9, holder)
+            .arg("-D")
+            .arg("/data")
+            .area(hugetlb(2 * (4096 - free), 2048));
+        holder
+            .on(pool(machine(), "2048kB", 4096, free, 100))
+            .line("/proc/uptime", format!("{seconds}.00 1.00"))
+    };
+    let finding = found("A02", with("postgres", 2596, 90_000));
+    assert!(finding.consequence.contains("2496 of 4096 pages"), "{finding:?}");
+    assert!(finding.fix[0].contains("echo 1600 > "), "{finding:?}");
+    clear("A02", with("postgres", 600, 90_000));
+    clear("A02", with("postgres", 2596, 3600));
+    // Guests come and go, and so do pods.
+    clear("A02", with("qemu-system-x86_64", 2596, 90_000));
+    clear("A02", process(8, "kubelet").on(with("postgres", 2596, 90_000)));
+    let in_pod = process(9, "postgres")
+        .arg("-D")
+        .arg("/data")
+        .cgroup("/kubepods.slice/kubepods-pod1.slice")
+        .area(hugetlb(3000, 2048));
+    clear("A02", in_pod.on(pool(machine(), "2048kB", 4096, 2596, 100)));
+}
+
+/// ZGC takes pages as its heap grows, and reserves none.
+#[test]
+fn a02_a_pool_that_a_heap_grows_into() {
+    let with = |most: &str| {
+        let zgc = process(9, "java")
+            .arg("-XX:+UseZGC")
+            .arg("-XX:+UseLargePages")
+            .arg("-Xms1g")
+            .arg(most)
+            .arg("Main")
+            .area(
+                hugetlb(1024, 2048)
+                    .named("/memfd:java_heap.hugetlb (deleted)")
+                    .perms("rw-s")
+                    .at(4 << 40, 0),
+            );
+        zgc.on(pool(machine(), "2048kB", 4096, 3584, 0))
+    };
+    clear("A02", with("-Xmx6g"));
+    let finding = found("A02", with("-Xmx2g"));
+    let keep = finding.fix[0].split(' ').skip_while(|word| *word != "echo").nth(1);
+    let keep: u64 = keep.and_then(|pages| pages.parse().ok()).expect("pages");
+    assert!((1024..1200).contains(&keep), "{finding:?}");
+    assert!(finding.fix[0].contains("heaps grow into"), "{finding:?}");
+}
+
+#[test]
+fn a01_the_same_memory_in_pages_beside_those_that_are_there() {
+    let line = "w /sys/kernel/mm/hugepages/hugepages-32768kB/nr_hugepages - - - - 4\n";
+    let tree = pool(machine(), "2048kB", 10, 10, 0).file("/etc/tmpfiles.d/huge.conf", line);
+    let fix = found("A01", tree).fix.join("\n");
+    assert!(fix.contains("64 beside the 10 that are there: echo 74 > "), "{fix}");
+}
+
+#[test]
+fn a02_pages_of_1g_beside_a_miner() {
+    let beside = |option: &str| {
+        let miner = process(9, "xmrig").arg(option).area(hugetlb(600, 2048));
+        let tree = pool(pool(machine(), "2048kB", 300, 0, 0), "1048576kB", 4, 4, 0);
+        found("A02", miner.on(tree)).fix.concat()
+    };
+    assert!(beside("--threads=4").contains("let xmrig (9) use them: --randomx-1gb-pages"));
+    assert!(!beside("--randomx-1gb-pages").contains("let xmrig"));
+}
+
 #[test]
 fn a02_a_pool_for_a_unit() {
     const OWN: &str = "/etc/systemd/system/app.service";
@@ -252,7 +325,7 @@ fn a04_a_segment_that_does_not_fit() {
     let database = |size| process(70, "ora_pmon_ORCL").area(shared(size, "/SYSV00000000 (deleted)"));
     let machine = || pool(machine(), "2048kB", 100, 100, 0);
     let finding = found("A04", database(1024).on(machine()));
-    assert!(finding.fix[0].contains("412 pages"), "{:?}", finding.fix);
+    assert!(finding.fix[0].contains("it needs 512 pages"), "{:?}", finding.fix);
     clear("A04", database(128).on(machine()));
     // A full pool is too small for what is left of a program that has it, and the segment of its processes is one.
     let full = |pid| {
@@ -264,7 +337,10 @@ fn a04_a_segment_that_does_not_fit() {
     let mut all = crate::judge(&evidence(full(71).on(full(70).on(all_used())))).findings;
     all.retain(|finding| ["A04", "D23"].contains(&finding.id.as_str()));
     assert_eq!(all.len(), 2, "{all:?}");
-    assert!(all[0].fix[0].contains("by 89 pages of 2M: echo 189"), "{all:?}");
+    assert!(
+        all[0].fix[0].contains("89 pages of 2M beside those in use: echo 189"),
+        "{all:?}"
+    );
     assert!(
         all[1].fix[0].contains("vm.nr_hugepages=189"),
         "no other number: {all:?}"
@@ -408,6 +484,18 @@ fn a13_and_a14_parameters_without_effect() {
     );
     found("A14", boot("hugepagesz=2M hugepages=1 hugepagesz=2M hugepages=2"));
     found("A14", boot("hugepagesz=2M hugepages=0:x"));
+    // The size that the count in front is for is the machine's own.
+    let of_64k =
+        |line: &str| crate::machines::meminfo(pool(boot(line), "524288kB", 4, 4, 0), &[("Hugepagesize", 512 << 10)]);
+    clear("A14", of_64k("hugepages=4 hugepagesz=512M"));
+    for line in [
+        "hugepages=4 hugepagesz=2M",
+        "hugepages=4 hugepagesz=512M hugepages=8",
+        "hugepages=4 hugepagesz=1G",
+    ] {
+        found("A14", of_64k(line));
+    }
+    clear("A14", of_64k("hugepages=4 hugepagesz=2M hugepages=8"));
     let by_node = boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=0:5,1:6");
     clear("A14", node_pool(by_node.clone(), 1, "2048kB", 6, 0));
     let finding = found("A14", by_node);
@@ -562,6 +650,30 @@ fn a23_memory_spent_on_page_tables() {
         meminfo(alone.on(pool(machine(), "2048kB", 4, 4, 0)), &[("PageTables", 1 << 20)]),
     );
     assert!(!alone.fix.concat().contains("hugetlb"), "{alone:?}");
+}
+
+/// Its servers map the SGA one by one, and are known by their arguments.
+#[test]
+fn a23_an_sga_on_base_pages() {
+    let with = |memlock| {
+        let sga = process(8, "ora_pmon_cen")
+            .memlock(memlock)
+            .area(shared(2048, "/SYSV1 (deleted)"));
+        let tree = sga.on(machine().line("/proc/sys/kernel/osrelease", "4.1.12"));
+        let server = |pid| process(pid, "oraclecen").arg("(LOCAL=NO)");
+        let tree = server(9).on(server(10).on(tree));
+        let fix = found("A23", meminfo(tree, &[("PageTables", 1 << 20)])).fix;
+        fix.join("\n")
+    };
+    let low = with("65536");
+    assert!(
+        low.contains("use_large_pages=ONLY") && low.contains("needs 1028 pages of 2M"),
+        "{low}"
+    );
+    assert!(
+        low.contains("memlock") && !with("unlimited").contains("memlock"),
+        "{low}"
+    );
 }
 
 #[test]

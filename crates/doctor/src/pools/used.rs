@@ -13,6 +13,7 @@ use super::malloc::{by_malloc, takes_none};
 use super::meant::{meant_for, start};
 use super::memory::starves;
 use super::scripts::is_written;
+use super::spare::mostly_idle;
 use super::writers::is_cut;
 use crate::databases::lacks;
 use crate::demand::is_asked_for;
@@ -42,8 +43,11 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
         let beside = beside_files(evidence, pool);
         let is_in_use = matches!(beside, Ok(None)) && !is_idle(pool)?;
-        if is_in_use || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size) {
+        if starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size) {
             return Ok(None);
+        }
+        if is_in_use {
+            return mostly_idle(evidence, pool);
         }
         if matches!(beside, Ok(Some(_))) || !is_idle(pool)? {
             return beside;
@@ -90,6 +94,12 @@ fn is_as_asked(evidence: &Evidence, pool: &Pool, memory: Bytes) -> bool {
 }
 
 fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool, (is_in_vain, is_as_asked): (bool, bool)) -> Case {
+    let case = case.with(without_gigabytes(evidence, pool), |case, program| {
+        case.fix(format!(
+            "let {} use them: --randomx-1gb-pages, or \"1gb-pages\": true in \"randomx\" of its config.json ({GIGABYTES} on each NUMA node)",
+            program.title()
+        ))
+    });
     let case = case.fix_if(
         !is_in_vain,
         "start the program that the pool is meant for; if it falls back, see its own finding",
@@ -146,10 +156,9 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
         }
         let too_small = free.iter().find(|(_, room)| *room < segment.size());
         let fits = free.iter().any(|(_, room)| *room >= segment.size());
-        too_small
+        Ok(too_small
             .filter(|_| !fits)
-            .map(|(pool, room)| Ok(bigger(program, segment, pool, *room, *known(&pool.nr)?)))
-            .transpose()
+            .map(|(pool, room)| bigger(program, segment, pool, *room)))
     })
 }
 
@@ -168,7 +177,7 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
         area.is_shared_data()
             && !area.is_hugetlb()
             && area.size() >= WORTH
-            && (area.name.starts_with("/SYSV") || area.name.starts_with("/dev/zero"))
+            && (area.is_segment() || area.name.starts_with("/dev/zero"))
     };
     Ok(program
         .areas()?
@@ -177,11 +186,8 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
         .max_by_key(|area| area.size()))
 }
 
-/// `has` is the pool as a whole, in pages.
-fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64) -> Case {
+fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
     let pages = pages_for(segment.size(), pool.size);
-    let more = pages.saturating_sub(room.0 / pool.size.0);
-    let all = has.saturating_add(more);
     Case::likely(format!(
         "{} has {} of shared memory backed by base pages; the pool has {room} free, which is too small for it",
         program.title(),
@@ -190,11 +196,14 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
     .wants(pool.size)
     .seen_mapping(program, segment)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-    .fill_as(pool, all, |command| {
-        format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())
+    .fill_more(pool, pages, |command| {
+        format!(
+            "it needs {pages} pages of {} beside those in use: {command}",
+            pool.size.exact()
+        )
     })
     .fix_with(
-        Need::Pool(pool.size, all),
+        Need::More(pool.size, pages),
         format!("and restart {}", program.pages.name),
     )
     .otherwise("give the program less memory: the machine has no room for it in the pool")
@@ -301,7 +310,7 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
     let missing = pages - free;
     let total = persistent(pool)?.saturating_add(missing);
     let size = size.exact();
-    let need = || Need::Pool(pool.size, total);
+    let need = || Need::More(pool.size, pages);
     let has_gigabytes = all
         .iter()
         .any(|pool| pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES));
@@ -325,6 +334,17 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
         )
         .otherwise("give it less memory: the machine has no room for such a pool"),
     ))
+}
+
+/// A miner on pages of the default size whose options do not name these of 1 GiB.
+fn without_gigabytes<'e>(evidence: &'e Evidence, pool: &Pool) -> Option<&'e Program> {
+    let is_told = |program: &Program| {
+        let mut words = program.arguments.known().into_iter().flatten();
+        words.any(|word| word == "--randomx-1gb-pages")
+    };
+    let mut miners = running(evidence).filter(|program| ASK.contains(&program.pages.name.as_str()));
+    let has_room = pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES);
+    miners.find(|program| has_room && !is_told(program))
 }
 
 /// Pages of 1 GiB that RandomX's data set takes (xmrig/xmrig#2589).

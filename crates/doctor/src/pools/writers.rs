@@ -17,9 +17,9 @@ pub(super) fn of_boot(place: &str, pages: u64) -> Setting {
     Setting::new(place, "hugepages", pages.to_string())
 }
 
-/// The lines of files of sysctl settings that set a pool, in their order.
+/// The lines of files of sysctl settings that set a pool, in their order, without those that the kernel refuses.
 pub(super) fn of_files(files: &Settings) -> impl Iterator<Item = Setting> {
-    files.all("vm.nr_hugepages").cloned()
+    files.taken("vm.nr_hugepages").cloned()
 }
 
 fn pages(line: &Setting) -> Option<u64> {

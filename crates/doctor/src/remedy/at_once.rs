@@ -4,7 +4,7 @@ use model::Bytes;
 use model::findings::{Finding, Proof};
 use programs::Evidence;
 
-use crate::facts::total;
+use super::ledger::spare;
 use crate::kept::boot_pages;
 
 /// Pages that a fix requests while the machine runs.
@@ -63,9 +63,6 @@ pub(crate) fn hindrance(evidence: &Evidence, page: Bytes, now: u64, whole: u64) 
     }
 }
 
-/// Memory that programs and the kernel need as they run, in hundredths of all.
-const TO_SPARE: u64 = 5;
-
 /// What to do where too little memory is available for the request, or it would leave too little.
 fn little_memory(evidence: &Evidence, fixes: &[String], request: Request) -> Option<String> {
     let available = *evidence.snapshot.memory.get("MemAvailable").known()?;
@@ -73,7 +70,7 @@ fn little_memory(evidence: &Evidence, fixes: &[String], request: Request) -> Opt
     let room = available.0 / request.page.0.max(1);
     let more = Bytes(request.page.0.saturating_mul(request.more()));
     let left = Bytes(available.0.saturating_sub(more.0));
-    let least = total(evidence).map_or(0, |total| total.0 / 100 * TO_SPARE);
+    let least = spare(evidence).unwrap_or_default().0;
     let what = match room < request.more() {
         true => format!(
             "a request now gets at most {} pages of {name}, as MemAvailable is {available}",

@@ -4,51 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
 use host::snapshot::thp::THP;
-use model::findings::{Confidence, Finding, Planned, Severity};
+use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
+use super::account::{Account, Owner, larger, unfirm};
 use super::at_once::{Request, add_limit};
+use super::count::filled_in;
+use super::draft::Draft;
 use super::{Need, Remedy};
+use crate::demand::programs_of_files;
 use crate::facts::{counted, default_size, distribution, persistent, total};
-use crate::kept::keep_pool;
 use crate::pools::STARVES;
-
-/// A finding whose fixes have not been held against the machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Draft {
-    pub(crate) finding: Finding,
-    pub(crate) remedies: Vec<Remedy>,
-    /// The page size of a pool that it wants for a program.
-    pub(crate) wants: Option<Bytes>,
-}
-
-impl Draft {
-    /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
-    pub(crate) fn absorbs(&mut self, other: &Self) -> bool {
-        let (own, its) = (&mut self.finding, &other.finding);
-        if read(own) != read(its) || self.wants != other.wants || self.remedies != other.remedies {
-            return false;
-        }
-        for proof in &its.evidence {
-            if !own.evidence.contains(proof) {
-                own.evidence.push(proof.clone());
-            }
-        }
-        true
-    }
-
-    /// Does it advise on what the fixes of all others leave?
-    fn is_late(&self) -> bool {
-        self.remedies.iter().any(|remedy| remedy.keeps.is_some())
-    }
-}
-
-/// What a reader gets of a finding beside its evidence; its name is that of its id, and its fixes are yet to come.
-fn read(finding: &Finding) -> (&str, Severity, Confidence, &str, &str) {
-    let (id, consequence, link) = (&finding.id, &finding.consequence, &finding.link);
-    (id, finding.severity, finding.confidence, consequence, link)
-}
 
 /// Memory in per cent that pools may have: the kernel and programs need the rest.
 const MOST_IN_POOLS: u64 = 90;
@@ -64,17 +31,10 @@ pub(crate) struct Ledger<'e> {
     wanted: BTreeSet<Bytes>,
     /// Is memory so short that no pool may grow?
     is_starved: bool,
-}
-
-/// A pool now, and as the fixes leave it.
-#[derive(Clone, Copy, Default)]
-struct Account {
-    now: u64,
-    /// Pages in use, with those that the fixes shown so far add.
-    used: u64,
-    whole: u64,
-    /// The whole pool by the fixes that have no alternative.
-    firm: u64,
+    /// Programs that run, and that the files which were given may start.
+    of_files: BTreeSet<u32>,
+    /// Whose pages are asked for now.
+    owner: Owner,
 }
 
 impl<'e> Ledger<'e> {
@@ -84,9 +44,14 @@ impl<'e> Ledger<'e> {
         let pools = pools.iter();
         // A pool that could not be read has no account: nothing is advised for it.
         let account = |pool: &Pool| {
-            let (now, used) = (*pool.nr.known()?, pool.taken()?);
-            let (whole, firm) = (now, now);
-            Some((pool.size, Account { now, used, whole, firm }))
+            let (now, taken) = (*pool.nr.known()?, pool.taken()?);
+            let account = Account {
+                now,
+                taken,
+                firm: now,
+                ..Account::default()
+            };
+            Some((pool.size, account))
         };
         let others = pools.clone().filter(|pool| account(pool).is_none());
         let others = others.filter_map(|pool| Some(pool.size.0.saturating_mul(*pool.nr.known()?)));
@@ -96,17 +61,22 @@ impl<'e> Ledger<'e> {
             pools: pools.filter_map(account).collect(),
             wanted: BTreeSet::new(),
             is_starved: false,
+            of_files: BTreeSet::new(),
+            owner: Owner::Finding(0),
         }
     }
 
     /// All findings, in their order, with those fixes that this machine can take together.
     pub(crate) fn settle_all(&mut self, drafts: Vec<Draft>) -> Vec<Finding> {
+        self.of_files = programs_of_files(self.evidence);
         self.wanted.extend(drafts.iter().filter_map(|draft| draft.wants));
-        let (late, first): (Vec<_>, Vec<_>) = drafts.into_iter().enumerate().partition(|(_, draft)| draft.is_late());
-        let in_turn = first.into_iter().chain(late);
-        let mut settled: Vec<(usize, Finding)> = in_turn.map(|(at, draft)| (at, self.settle(draft))).collect();
-        settled.sort_by_key(|(at, _)| *at);
-        let mut findings: Vec<Finding> = settled.into_iter().map(|(_, finding)| finding).collect();
+        let entered = drafts
+            .into_iter()
+            .enumerate()
+            .map(|(nth, draft)| self.enter(nth, draft));
+        let entered: Vec<(Finding, Option<Bytes>)> = entered.collect();
+        let settled = entered.into_iter().map(|(finding, page)| self.settle(finding, page));
+        let mut findings: Vec<Finding> = settled.collect();
         once(&mut findings);
         findings
     }
@@ -116,8 +86,13 @@ impl<'e> Ledger<'e> {
         self.is_starved = true;
     }
 
-    /// The finding with those fixes that this machine can take beside those of the findings before it.
-    pub(crate) fn settle(&mut self, draft: Draft) -> Finding {
+    /// The finding with those fixes that this machine can take beside those of the findings before it, and the page size of the pool of which
+    /// they request pages while the machine runs.
+    fn enter(&mut self, nth: usize, draft: Draft) -> (Finding, Option<Bytes>) {
+        self.owner = match draft.owner(nth) {
+            Owner::Program(pid) if self.of_files.contains(&pid) => Owner::OfFiles(pid),
+            owner => owner,
+        };
         let Draft {
             mut finding, remedies, ..
         } = draft;
@@ -126,14 +101,15 @@ impl<'e> Ledger<'e> {
         let before = self.pools.clone();
         let mut taken = before.clone();
         let mut goal = None;
-        let mut requests = Vec::new();
+        // Several fixes of one finding ask for the same pool.
+        let mut request = None;
         for remedy in &first {
             self.pools.clone_from(&before);
             if self.takes(remedy) {
-                finding.fix.push(self.text(remedy));
+                finding.fix.push(remedy.text.clone());
                 goal = goal.or_else(|| remedy.goal.clone());
                 larger(&mut taken, &self.pools);
-                requests.extend(self.requests(remedy));
+                request = request.or(self.requests(remedy));
             }
         }
         if first.iter().any(|remedy| remedy.is_instead) {
@@ -146,9 +122,14 @@ impl<'e> Ledger<'e> {
         }
         finding.plan = goal.map(|goal| Planned { goal, otherwise });
         self.pools = taken;
-        // Several fixes of one finding ask for the same pool.
-        if let Some(request) = requests.first() {
-            add_limit(self.evidence, &mut finding, *request);
+        (finding, request)
+    }
+
+    /// The finding with what all of them together come to.
+    fn settle(&self, mut finding: Finding, request: Option<Bytes>) -> Finding {
+        self.count(&mut finding);
+        if let Some(request) = request.and_then(|page| self.request(page)) {
+            add_limit(self.evidence, &mut finding, request);
         }
         self.name_files(&mut finding);
         self.leave_to_host(&mut finding);
@@ -156,29 +137,46 @@ impl<'e> Ledger<'e> {
         finding
     }
 
-    /// Pages that this fix requests while the machine runs, by a plan or by a setting.
-    fn requests(&self, remedy: &Remedy) -> Option<Request> {
+    /// The page size of the pool of which this fix requests pages while the machine runs, by a plan or by a setting.
+    fn requests(&self, remedy: &Remedy) -> Option<Bytes> {
         let is_now = remedy.goal.is_some() || remedy.text.contains("nr_hugepages");
         let page = remedy.needs.iter().filter(|_| is_now).find_map(Need::page)?;
         // A pool that a boot line is to make takes none of them.
         counted(self.evidence).ok()?.iter().find(|pool| pool.size == page)?;
+        self.request(page).map(|request| request.page)
+    }
+
+    fn request(&self, page: Bytes) -> Option<Request> {
         let account = self.pools.get(&page)?;
-        let (now, whole) = (account.now, account.whole);
+        let (now, whole) = (account.now, account.whole());
         (whole > now).then_some(Request { page, now, whole })
     }
 
-    fn text(&self, remedy: &Remedy) -> String {
-        let Some(page) = remedy.keeps else {
-            return remedy.text.clone();
-        };
+    /// Fills in the pages of pools, and says it where they are those of other findings, too.
+    fn count(&self, finding: &mut Finding) {
+        let mut shared = None;
+        for fix in &mut finding.fix {
+            *fix = filled_in(fix, |count| {
+                let (page, Some(own)) = (count.page, count.own) else {
+                    return self.kept(count.page);
+                };
+                let all = self.pools.get(&page).map_or(own, |account| account.whole().max(own));
+                shared = Some((page, all)).filter(|_| all > own).or(shared);
+                all
+            });
+        }
+        finding.fix.extend(shared.map(|(page, all)| {
+            let size = page.exact();
+            format!("{all} pages of {size}: the sum for all findings of this report that want them")
+        }));
+    }
+
+    /// The pages of a pool that is to be kept as all fixes together leave it.
+    fn kept(&self, page: Bytes) -> u64 {
         let pool = self.evidence.snapshot.pool(page);
         let now = pool.and_then(|pool| persistent(pool).ok()).unwrap_or(0);
         let grown = self.pools.get(&page).filter(|account| account.firm > account.now);
-        let pages = grown.map_or(now, |account| account.firm);
-        match remedy.text.as_str() {
-            "" => keep_pool(self.evidence, page, pages),
-            words => format!("{words} {pages}"),
-        }
+        grown.map_or(now, |account| account.firm)
     }
 
     /// Red Hat Enterprise Linux 6 has the files of THP in a directory of another name.
@@ -234,39 +232,42 @@ impl<'e> Ledger<'e> {
             Need::HasThp => snapshot.thp.known().is_some(),
             Need::Unwanted(page) => !self.wanted.contains(page),
             Need::Memory(least) => total(self.evidence).is_ok_and(|total| total >= *least),
-            Need::Pool(page, pages) => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
-            Need::More(page, pages) => self.grow(*page, |account| {
-                let used = account.used.saturating_add(*pages);
-                (used, account.whole.max(used), used)
+            Need::Pool(page, pages) => self.grow(*page, |account, _| {
+                account.asked = account.asked.max(*pages);
+                *pages
+            }),
+            Need::Files(page, pages) => self.grow(*page, |account, _| {
+                account.files = account.files.max(pages.saturating_sub(account.taken));
+                account.used()
+            }),
+            Need::More(page, pages) => self.grow(*page, |account, owner| {
+                let own = account.more.entry(owner).or_default();
+                *own = (*own).max(*pages);
+                account.used()
             }),
         }
     }
 
-    /// Enters what a pool would become, if that fits: pages in use, the whole pool, and what this fix alone asks for.
-    fn grow(&mut self, page: Bytes, after: impl Fn(Account) -> (u64, u64, u64)) -> bool {
+    /// Enters what a pool would become, if that fits. `enter` gives what this fix alone asks for.
+    fn grow(&mut self, page: Bytes, enter: impl Fn(&mut Account, Owner) -> u64) -> bool {
         if !self.evidence.has_machine {
             return true;
         }
         // A pool that the boot line alone makes, beside that of the default size, is not there yet.
         let is_other = || default_size(self.evidence).is_ok_and(|default| default != page);
         let made = || (self.evidence.snapshot.is_made_at_boot(page) && is_other()).then(Account::default);
-        let Some(account) = self.pools.get(&page).copied().or_else(made) else {
+        let Some(mut account) = self.pools.get(&page).cloned().or_else(made) else {
             return false;
         };
-        let (used, whole, alone) = after(account);
+        let alone = enter(&mut account, self.owner);
         if alone > account.now && self.is_starved {
             return false;
         }
-        let firm = account.firm.max(alone);
-        let account = Account {
-            used,
-            whole,
-            firm,
-            ..account
-        };
-        let before = self.pools.insert(page, account);
+        account.firm = account.firm.max(alone);
         // What is there already fits.
-        let fits = whole <= account.now || fits(self.evidence, self.bytes());
+        let is_there = account.whole() <= account.now;
+        let before = self.pools.insert(page, account);
+        let fits = is_there || fits(self.evidence, self.bytes());
         if !fits {
             match before {
                 Some(before) => self.pools.insert(page, before),
@@ -280,7 +281,7 @@ impl<'e> Ledger<'e> {
         let bytes = self
             .pools
             .iter()
-            .map(|(page, account)| page.0.saturating_mul(account.whole));
+            .map(|(page, account)| page.0.saturating_mul(account.whole()));
         Bytes(bytes.fold(self.others, u64::saturating_add))
     }
 }
@@ -295,22 +296,6 @@ fn once(findings: &mut [Finding]) {
         .iter_mut()
         .filter(|finding| finding.id != STARVES && finding.fix == steps);
     same.for_each(|finding| finding.fix = vec![format!("take the steps of {STARVES}, which has the same cause")]);
-}
-
-/// Each pool as the larger of both accounts has it.
-fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account>) {
-    for (page, other) in others {
-        let own = pools.entry(*page).or_default();
-        (own.used, own.whole) = (own.used.max(other.used), own.whole.max(other.whole));
-        own.firm = own.firm.max(other.firm);
-    }
-}
-
-/// What has an alternative is left out of what is certain.
-fn unfirm(pools: &mut BTreeMap<Bytes, Account>, before: &BTreeMap<Bytes, Account>) {
-    for (page, account) in pools {
-        account.firm = before.get(page).map_or(account.now, |before| before.firm);
-    }
 }
 
 /// The most that pools of all sizes can have together.
@@ -329,11 +314,18 @@ pub(crate) fn most_pages(evidence: &Evidence, pool: &Pool) -> Option<u64> {
 
 /// What it has and what programs leave, less what has to stay free; at least its pages in use.
 fn beside_programs(evidence: &Evidence, pool: &Pool) -> Option<u64> {
-    let reserve = total(evidence).ok()?.0.saturating_sub(most_in_pools(evidence)?.0);
+    let reserve = spare(evidence)?.0;
     let left = evidence.snapshot.memory.get("MemAvailable");
     let has = pool.size.0.saturating_mul(*pool.nr.known()?);
     let pages = has.saturating_add(left.known()?.0).saturating_sub(reserve) / pool.size.0.max(1);
     Some(pages.max(pool.taken().unwrap_or(0)))
+}
+
+/// What no pool may take; `None` on a machine of unknown size.
+pub(super) fn spare(evidence: &Evidence) -> Option<Bytes> {
+    Some(Bytes(
+        total(evidence).ok()?.0.saturating_sub(most_in_pools(evidence)?.0),
+    ))
 }
 
 /// Do pools of so much leave the machine enough? Of a machine of unknown size nothing is known.
@@ -344,6 +336,19 @@ fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
 /// Can a pool of that size have so many pages beside the other pools as they are?
 pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
     Ledger::of(evidence).has(&Need::Pool(page, pages))
+}
+
+/// Can these pools have so many pages, beside the others as they are if those are to stay?
+pub(crate) fn fit_together(evidence: &Evidence, asked: &BTreeMap<Bytes, u64>, is_beside: bool) -> bool {
+    let mut ledger = Ledger::of(evidence);
+    let has_more = |(page, pages): (&Bytes, &u64)| ledger.pools.get(page).is_none_or(|account| *pages > account.now);
+    if !asked.iter().any(has_more) {
+        return true;
+    }
+    ledger.pools.retain(|page, _| is_beside && !asked.contains_key(page));
+    let others = if is_beside { ledger.bytes().0 } else { 0 };
+    let bytes = asked.iter().map(|(page, pages)| page.0.saturating_mul(*pages));
+    fits(evidence, Bytes(bytes.fold(others, u64::saturating_add)))
 }
 
 /// Does this file of THP exist, and does it take the value?

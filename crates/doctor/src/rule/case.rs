@@ -10,7 +10,7 @@ use programs::{Area, Evidence, Program};
 
 use crate::facts::{pool_file, range, shown_in, thp_file};
 use crate::quoted::Quoted;
-use crate::remedy::{Need, Remedy};
+use crate::remedy::{Count, Need, Remedy};
 
 /// One time that a rule finds something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Case {
     pub(super) consequence: String,
     pub(super) fix: Vec<Remedy>,
     /// The page size of a pool that its program is to have.
-    pub(super) wants: Option<Bytes>,
+    pub(crate) wants: Option<Bytes>,
     /// Where to read more of this product, in place of the rule's link.
     pub(super) link: Option<&'static str>,
 }
@@ -149,10 +149,22 @@ impl Case {
         self.fill_as(pool, pages, |command| command)
     }
 
-    /// A pool to fill by hand, within a sentence.
+    /// A pool to fill by hand, within a sentence. One that grows has the pages that other findings want of it, too.
     pub(crate) fn fill_as(self, pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Self {
-        let command = format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"));
-        self.fix_with(Need::Pool(pool.size, pages), sentence(command))
+        let need = Need::Pool(pool.size, pages);
+        match pool.nr.known().is_some_and(|now| pages > *now) {
+            true => self.fix_with(need, sentence(filling(pool, Count::of(pool.size, pages)))),
+            false => self.fix_with(need, sentence(filling(pool, pages))),
+        }
+    }
+
+    /// So many pages more than are in use, for the program of this case, to fill by hand, within a sentence.
+    pub(crate) fn fill_more(self, pool: &Pool, more: u64, sentence: impl FnOnce(String) -> String) -> Self {
+        let all = pool.taken().unwrap_or(0).saturating_add(more);
+        self.fix_with(
+            Need::More(pool.size, more),
+            sentence(filling(pool, Count::of(pool.size, all))),
+        )
     }
 
     /// A THP setting to write, within a sentence.
@@ -181,6 +193,10 @@ impl Case {
     pub(crate) fn info_if(self, is_so: bool) -> Self {
         self.when(is_so, |case| case.severity(Severity::Info))
     }
+}
+
+fn filling(pool: &Pool, pages: impl fmt::Display) -> String {
+    format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"))
 }
 
 /// Lines of evidence that several rules have.

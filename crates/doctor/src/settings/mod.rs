@@ -18,11 +18,13 @@ use super::topics::Topic;
 
 mod keys;
 mod mounts;
+mod surplus;
 #[cfg(test)]
 mod tests;
 mod unheard;
 
 use mounts::{by_scripts, stacked};
+use surplus::gigantic_surplus;
 use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
@@ -42,7 +44,7 @@ fn refused(evidence: &Evidence) -> Answer {
         nothing(config.thp_policy.as_ref().map(drop).or_if_absent(())),
         nothing(config.pool_lines.as_ref().map(drop).or_if_absent(())),
         nothing(config.starter.clone().into_result()),
-        known(&config.sysctl).and_then(|sysctl| by_kernel(evidence, sysctl, default_size(evidence))),
+        known(&config.sysctl).and_then(|sysctl| by_kernel(evidence, sysctl, &default_size(evidence))),
         Ok(stacked(evidence)),
     ])
 }
@@ -72,14 +74,9 @@ fn units(evidence: &Evidence) -> Answer {
 }
 
 /// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.
-fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reason>) -> Answer {
+fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: &Result<Bytes, Reason>) -> Answer {
     let kernel = &evidence.snapshot.kernel;
     let mut cases = keys::of_no_kernel(evidence, sysctl);
-    let refused = |line: &Setting, why: &str, fix: &str| {
-        Case::sure(format!("`{} = {}` is refused: {why}", line.name, line.value))
-            .seen_line(line)
-            .fix(fix)
-    };
     if let Some(line) = sysctl.last("vm.hugepages_treat_as_movable")
         && kernel.has(Feature::NoTreatAsMovable) != Some(false)
     {
@@ -88,24 +85,14 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
             true => "copy the directory of the profile to /etc/tuned, and remove the line there",
             false => "remove the line",
         };
-        cases.push(refused(line, why, fix));
+        cases.push(not_taken(line, why).fix(fix));
     }
-    let surplus = sysctl
-        .last("vm.nr_overcommit_hugepages")
-        .filter(|line| line.value != "0");
-    if let Some(line) = surplus
-        && kernel.has(Feature::GiganticSurplus) != Some(true)
-    {
-        match default {
-            Ok(default) if default >= Bytes::gib(1) => {}
-            Ok(_) => return Ok(cases),
-            Err(reason) => return parts([Ok(cases), Err(reason)]),
-        }
-        let why = "it is for the default size, and pages of 1G and more cannot be surplus pages before Linux 6.19";
-        let fix = "set the pool itself: hugepages= on the boot line, or vm.nr_hugepages; or make 2M the default size";
-        cases.push(refused(line, why, fix));
-    }
-    Ok(cases)
+    let surplus = gigantic_surplus(evidence, sysctl, default);
+    parts([Ok(cases), surplus])
+}
+
+fn not_taken(line: &Setting, why: &str) -> Case {
+    Case::sure(format!("`{} = {}` is refused: {why}", line.name, line.value)).seen_line(line)
 }
 
 /// Lines of its own files, and of its unit.
@@ -125,7 +112,7 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
     let of_machine = default_size(evidence).ok();
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
-    cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
+    cases.extend(by_kernel(evidence, &files.sysctl, &Ok(default))?);
     cases.extend(by_scripts(&files.mounts, default));
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
     cases.extend(vpp_socket_mem(evidence));
@@ -191,7 +178,7 @@ fn vpp_buffers(settings: &[Setting], default: Option<Bytes>) -> Option<Case> {
 
 /// What VPP's section dpdk asks for: later releases warn that it is deprecated, and go on (plugins/dpdk/device/init.c).
 fn vpp_socket_mem(evidence: &Evidence) -> Option<Case> {
-    let line = evidence.files.of_vpp("dpdk socket-mem")?;
+    let line = evidence.files.socket_mem_of_vpp()?;
     let parts: Option<Vec<u64>> = line.value.split(',').map(|mib| mib.parse().ok()).collect();
     let asked = Bytes::mib(parts?.into_iter().fold(0, u64::saturating_add));
     let room = Room::of(evidence).ok()?;

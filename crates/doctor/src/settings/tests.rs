@@ -38,6 +38,24 @@ fn i01_values_that_nothing_takes() {
 }
 
 #[test]
+fn i01_surplus_pages_of_a_size_that_has_none() {
+    let lines = |kib: u64, pages: u64| {
+        let line = format!("w /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_overcommit_hugepages - - - - {pages}\n");
+        pool(machine(), "1048576kB", 4, 0, 0).file("/etc/tmpfiles.d/huge.conf", &line)
+    };
+    let finding = found("I01", lines(1 << 20, 2));
+    assert!(finding.consequence.contains("EINVAL"), "{finding:?}");
+    assert!(finding.fix[0].contains("echo 6 > "), "{finding:?}");
+    for taken in [
+        lines(2048, 2),
+        lines(1 << 20, 0),
+        lines(1 << 20, 2).line("/proc/sys/kernel/osrelease", "6.19.2"),
+    ] {
+        clear("I01", taken);
+    }
+}
+
+#[test]
 fn i01_names_that_linux_does_not_have() {
     for (line, fix) in [
         ("vm.transparent_hugepage = never\n", "transparent_hugepage=never"),

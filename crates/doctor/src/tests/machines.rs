@@ -163,8 +163,7 @@ impl Rule {
     /// Applies the rule alone.
     pub(super) fn judge(&self, evidence: &Evidence) -> Verdict {
         let (mut ledger, mut diagnosis) = (Ledger::of(evidence), Diagnosis::default());
-        let drafts = self.draft(evidence, &mut diagnosis).into_iter();
-        let found: Vec<Finding> = drafts.map(|draft| ledger.settle(draft)).collect();
+        let found = ledger.settle_all(self.draft(evidence, &mut diagnosis));
         match (diagnosis.partly.pop(), diagnosis.not_judged.pop()) {
             (Some(not), _) => Verdict::Partly(found, not),
             (None, Some(not)) => Verdict::NotJudged(not),

@@ -148,6 +148,12 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
 }
 
 impl Process {
+    /// Started by this path.
+    pub(crate) fn path(mut self, path: &str) -> Self {
+        self.arguments[0] = path.to_owned();
+        self
+    }
+
     pub(crate) fn arg(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
         self

@@ -14,7 +14,7 @@ use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 /// Advice on less memory decides nothing.
-const WORTH: Bytes = Bytes::mib(16);
+pub(super) const WORTH: Bytes = Bytes::mib(16);
 
 pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
     if any_size(evidence)? {

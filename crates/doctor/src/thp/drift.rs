@@ -10,9 +10,10 @@ use super::sizes::dropped;
 use super::vendors::against_always;
 use crate::facts::{bytes, default_size, known, lacks_thp, persistent, pool_file, pools, programs, thp, thp_file};
 use crate::kept::boot_again;
+use crate::kept::keep_pool;
 use crate::links;
 use crate::pools::{is_written, request, starves};
-use crate::remedy::Remedy;
+use crate::remedy::Count;
 use crate::rule::answers::{each, parts};
 use crate::rule::{Answer, Case, Reason};
 
@@ -125,7 +126,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
             .seen(line.place, "requested", pages)
-            .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
+            .fix(format!("to keep it: raise the number there to {}", Count::kept(pool.size))),
         ),
         None if now > 0 && !is_for_enclaves(evidence, bytes(pool, now)) => Some(
             Case::hint(format!(
@@ -135,7 +136,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             .severity(Severity::Info)
             .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
-            .remedy(Remedy::keep(pool.size, "")),
+            .fix(keep_pool(evidence, pool.size, Count::kept(pool.size))),
         ),
         _ => None,
     })

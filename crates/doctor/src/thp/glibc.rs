@@ -8,7 +8,7 @@ use super::options;
 use super::told::{Told, alone, told};
 use crate::facts::{available, count, default_size, is_arm, known, policy, pool_file, pools, programs, thp_file};
 use crate::kept::boot_pages;
-use crate::remedy::Need;
+use crate::remedy::{Count, Need};
 use crate::rule::answers::{each_that_can, readable};
 use crate::rule::{Answer, Case, Reason};
 
@@ -238,7 +238,10 @@ fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
 fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
     let pool = evidence.snapshot.pool(page);
     let has = pool.and_then(|pool| pool.nr.known().copied()).unwrap_or(0);
-    let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
+    let pages = more.map_or_else(
+        || "PAGES".to_owned(),
+        |more| Count::of(page, has.saturating_add(more)).to_string(),
+    );
     match pool.filter(|_| page < Bytes::gib(1)) {
         Some(pool) => format!(", then restart it: echo {pages} > {}", pool_file(pool, "nr_hugepages")),
         None => format!(": {}", boot_pages(evidence, page, pages)),

@@ -50,7 +50,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_both("D15", glibc::empty_pool, ASKERS, files::empty_pool),
         Checks::of_both("D16", glibc::mid_size_gap, STARTERS, files::mid_size_gap),
         Checks::of_both("D18", in_vain::in_vain, STARTERS, files::morecore),
-        Checks::of_machine("D21", shared::shmem_off),
+        Checks::of_machine("D21", shared::of_shared_memory),
         Checks::of_both(
             "D22",
             drift::conflict,

@@ -4,13 +4,61 @@ use std::collections::BTreeMap;
 
 use host::snapshot::Feature;
 use model::Bytes;
+use model::findings::Severity;
 use programs::{Area, Evidence, Kind, Program};
 
-use crate::facts::{known, never_advised, policy, programs, running, thp, thp_file, total};
+use super::advice::WORTH;
+use crate::facts::{
+    advised, any_size, known, largest, looked_into, never_advised, policy, programs, running, thp, thp_file, total,
+};
 use crate::remedy::Need;
+use crate::rule::answers::{parts, readable};
 use crate::rule::{Answer, Case, Reason};
 
-pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
+pub(super) fn of_shared_memory(evidence: &Evidence) -> Answer {
+    parts([shmem_off(evidence), beside_never(evidence)])
+}
+
+/// THP that is off for private memory alone: who switched it off may not know of the other policy.
+fn beside_never(evidence: &Evidence) -> Answer {
+    if any_size(evidence)? {
+        return Ok(Vec::new());
+    }
+    let policy = &known(&thp(evidence)?.shmem_enabled)?.chosen;
+    let huge = evidence.snapshot.memory.get("ShmemHugePages").or_if_absent(Bytes(0))?;
+    if !["always", "within_size", "force"].contains(&policy.as_str()) || huge < Bytes::gib(1) {
+        return Ok(Vec::new());
+    }
+    let of = |program: &Program| -> Bytes {
+        let areas = program.areas().unwrap_or_default().iter();
+        areas.filter_map(Area::counts).map(|counts| counts.shmem_pmd).sum()
+    };
+    let user = largest(running(evidence).map(|program| (program, of(program))));
+    let user = user.filter(|(_, bytes)| bytes.0 > 0);
+    let who = user.map_or_else(String::new, |(program, bytes)| {
+        format!(", {bytes} of it in {}", program.title())
+    });
+    let file = thp_file("shmem_enabled");
+    let case = Case::sure(format!(
+        "THP is `never` for private memory alone: {huge} of shared memory is backed by THP{who}, as its own policy is `{policy}`"
+    ))
+    .severity(Severity::Info)
+    .seen(thp_file("enabled"), "", "never")
+    .seen(&file, "", policy)
+    .seen("/proc/meminfo", "ShmemHugePages", huge);
+    let case = case
+        .write_as("shmem_enabled", "never", |command| {
+            format!("if no memory is to have THP: {command}")
+        })
+        .fix(format!(
+            "to keep it: a line of /etc/tmpfiles.d, as transparent_hugepage=never leaves that policy alone: w {file} - - - - never"
+        ));
+    Ok(vec![case.with(user, |case, (program, _)| {
+        case.fix(format!("then restart {}", program.pages.name))
+    })])
+}
+
+fn shmem_off(evidence: &Evidence) -> Answer {
     let policy = &known(&thp(evidence)?.shmem_enabled)?.chosen;
     if policy != "never" && policy != "deny" {
         return Ok(Vec::new());
@@ -103,14 +151,19 @@ pub(super) fn granule(evidence: &Evidence) -> Answer {
     if small.is_absent() {
         return Ok(Vec::new());
     }
+    let Some((program, bytes)) = most_advised(evidence)? else {
+        return Ok(Vec::new());
+    };
     let policy = small.into_result()?;
     let name = "hugepages-2048kB/enabled";
     let case = Case::sure(format!(
-        "PMD-mapped THP is {} here, too large for almost every mapping; THP of 2M is off",
-        pmd.exact()
+        "PMD-mapped THP is {} here, too large for almost every mapping; THP of 2M is off, and {} advises {bytes}",
+        pmd.exact(),
+        program.title()
     ))
     .seen(thp_file("hpage_pmd_size"), "", pmd.0)
     .seen(thp_file(name), "", policy)
+    .seen(program.file("smaps"), "VmFlags: hg", bytes)
     .plan("thp:mthp-2M=madvise")
     .write(name, "madvise")
     .fix_with(
@@ -118,6 +171,19 @@ pub(super) fn granule(evidence: &Evidence) -> Answer {
         "to keep it: thp_anon=2M:madvise on the boot command line",
     );
     Ok(vec![case])
+}
+
+/// The program that advised most: without one `madvise` gives huge pages to none, whatever their size.
+fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
+    let all = looked_into(evidence)?.map(|examined| {
+        let (program, _) = examined?;
+        Ok((program, advised(program)?))
+    });
+    let (all, unknown) = readable(all);
+    match (largest(all).filter(|(_, bytes)| *bytes >= WORTH), unknown) {
+        (None, Some(reason)) => Err(reason),
+        (found, _) => Ok(found),
+    }
 }
 
 /// Under `always` the one touch of a mapping that is large enough takes half a gigabyte.

@@ -48,6 +48,10 @@ fn d01_memory_that_asked_in_vain() {
         solver().on(thp(machine(), "enabled", NEVER)).denied("/proc/20/smaps"),
         "denied",
     );
+    let other = process(21, "other").on(thp(machine(), "enabled", NEVER));
+    let mounts = "proc /proc proc rw,hidepid=invisible 0 0\n";
+    let hiding = other.without("/proc/1").file("/proc/self/mounts", mounts);
+    not_judged("D01", hiding, "hidepid=invisible");
 }
 
 #[test]
@@ -605,6 +609,25 @@ fn d21_shared_memory_on_base_pages() {
 }
 
 #[test]
+fn d21_shared_memory_on_thp_beside_a_policy_of_never() {
+    let with = |enabled: &str, shared_gib: u64| {
+        let tree = meminfo(machine(), &[("ShmemHugePages", shared_gib << 20)]);
+        let tree = thp(tree, "shmem_enabled", "[always] within_size advise never deny force");
+        let cache = process(36, "cachesrv").area(shared(2048, "/dev/zero (deleted)").thp(2048));
+        cache.on(thp(tree, "enabled", enabled))
+    };
+    let finding = found("D21", with(NEVER, 2));
+    assert_eq!(finding.severity, Severity::Info);
+    assert!(finding.consequence.contains("2G of it in cachesrv (36)"), "{finding:?}");
+    assert!(
+        finding.fix[0].contains("echo never > ") && finding.fix[0].ends_with("/shmem_enabled"),
+        "{finding:?}"
+    );
+    clear("D21", with(ALWAYS, 2));
+    clear("D21", with(NEVER, 0));
+}
+
+#[test]
 fn d29_a_policy_that_a_vendor_advises_against() {
     let server = |name: &str| process(70, name).area(anonymous(4096).thp(2048));
     let always = || thp(machine(), "enabled", ALWAYS);
@@ -894,9 +917,18 @@ fn d27_base_pages_of_64k() {
         );
         thp(tree, "hugepages-2048kB/enabled", policy)
     };
-    found("D27", large("always inherit madvise [never]"));
-    clear("D27", large("always inherit [madvise] never"));
-    clear("D27", machine());
+    let never = || large("always inherit madvise [never]");
+    let solver = |area| process(20, "solver").area(area);
+    found("D27", solver(advised(256)).on(never()));
+    clear("D27", solver(advised(256)).on(large("always inherit [madvise] never")));
+    // Where no program advises its memory, that setting changes nothing.
+    clear("D27", solver(anonymous(256)).on(never()));
+    clear("D27", never());
+    not_judged(
+        "D27",
+        solver(advised(256)).on(never()).denied("/proc/20/smaps"),
+        "denied",
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::databases::{is_old_mongo, wants_no_empty_pages};
 use super::dormant::dormant;
 use super::stalls::most_advised;
-use crate::facts::{known, largest, policy, programs, running, sum, thp_file};
+use crate::facts::{known, largest, policy, programs, running, sum, thp_file, unread_program};
 use crate::remedy::Need;
 use crate::rule::answers::{each, readable};
 use crate::rule::{Answer, Case, Reason};
@@ -163,10 +163,8 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
         _ => kept_on(evidence, &policy, off)?,
     };
     // One whose name could not be read may be of any product.
-    match programs(evidence)?
-        .iter()
-        .find_map(|program| known(&program.kind).err())
-    {
+    programs(evidence)?;
+    match unread_program(evidence) {
         Some(reason) if cases.is_empty() => Err(reason),
         _ => Ok(cases),
     }

@@ -10,12 +10,12 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
 use super::nova::unreserved;
 use super::sizes::{lacking, no_such_size, of_other_pool};
-use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
+use crate::demand::{Shortage, guests, is_no_hugetlbfs, runs_by_proxmox, shortages};
 use crate::facts::{count, default_size, distribution, known, pages_for, pool_file};
 use crate::kept::boot_pages;
 use crate::links;
-use crate::pools::{is_mounted, mounted_sizes};
-use crate::remedy::Need;
+use crate::pools::{is_mounted, mount_there, mounted_sizes};
+use crate::remedy::{Count, Need};
 use crate::rule::answers::parts;
 use crate::rule::{Answer, Case, Reason};
 
@@ -229,18 +229,12 @@ fn without_hpage(evidence: &Evidence, guest: &Guest) -> Option<Case> {
 
 /// A path that is named for huge pages, on a machine where no hugetlbfs is mounted there.
 fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
-    let (path, size) = guest.paths().next().filter(|_| evidence.has_machine)?;
-    let option = size.map_or_else(String::new, |size| format!(" -o pagesize={}", size.exact()));
-    Some(
-        Case::sure(format!(
-            "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
-            guest.name
-        ))
-        .seen(&guest.place, "path", path)
-        .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
-        .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
-        .fix(format!("mkdir -p {path} && mount -t hugetlbfs{option} hugetlbfs {path}")),
-    )
+    let (path, size) = guest.paths().find(|(path, _)| is_no_hugetlbfs(path, evidence))?;
+    let case = Case::sure(format!(
+        "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
+        guest.name
+    ));
+    Some(mount_there(case.seen(&guest.place, "path", path), evidence, path, size))
 }
 
 /// Proxmox VE takes pages when a guest starts: of 2M the kernel mostly finds them, of 1G hardly ever after boot.
@@ -263,7 +257,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
             Need::More(page, need),
-            boot_pages(evidence, page, taken.saturating_add(need)),
+            boot_pages(evidence, page, Count::of(page, taken.saturating_add(need))),
         )
         .fix("or hugepages: 2")
     })

@@ -143,17 +143,15 @@ fn with_pool(evidence: &Evidence, program: &Program, page: Bytes, case: Case) ->
     let counts = || {
         let pool = evidence.snapshot.pool(page)?;
         let pages = pages_for(guest_size(program)?, page);
-        Some((pool, pages, pool.available()?, pool.taken()?))
+        Some((pool, pages, pool.available()?))
     };
-    let Some((pool, pages, free, taken)) = counts() else {
+    let Some((pool, pages, free)) = counts() else {
         return case;
     };
     let needs = format!("it needs {pages} pages of {}, and {free} are free", page.exact());
     match free >= pages {
         true => case.fix(format!("{needs}: start it anew")),
-        false => case.fill_as(pool, taken.saturating_add(pages), |command| {
-            format!("{needs}: {command}; then start it anew")
-        }),
+        false => case.fill_more(pool, pages, |command| format!("{needs}: {command}; then start it anew")),
     }
 }
 
@@ -188,8 +186,8 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
             let open = unreserved(program, pool.size)?;
             let left = bytes(pool, available(pool)?);
             if open > left {
+                let more = open.0.div_ceil(pool.size.0);
                 let missing = (open.0 - left.0).div_ceil(pool.size.0);
-                let whole = known(&pool.nr)?.saturating_add(missing);
                 let case = Case::sure(format!(
                     "the guest in {} can still touch {open} in pages of {}, and {left} is left: a touch beyond that kills it",
                     program.title(),
@@ -198,7 +196,9 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
                 .seen(program.file("smaps"), "VmFlags: ht nr, not resident", open)
                 .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
                 .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved)
-                .fill_as(pool, whole, |command| format!("add {missing} pages now: {command}"))
+                .fill_more(pool, more, |command| {
+                    format!("it needs {more} pages beside those that it has, {missing} more than are free: {command}")
+                })
                 .fix("and start guests with reserve=on or prealloc=on (QEMU), prefault=on (Cloud Hypervisor)");
                 return Ok(Some(case));
             }

@@ -6,12 +6,12 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::mapping::Counts;
-use super::one::{Hugetlb, ROLLUP, row, shmem};
+use super::one::{Hugetlb, Shown, row, shmem};
 use super::status::Status;
 use crate::{Source, spread};
 
 /// Lists the processes of a machine that have memory of their own, by process id. One that ends during the pass is left out; one
-/// that may not be read keeps what its status gave.
+/// that may not be read keeps what its status gave. Absent if there is none at all, as in a capture without processes.
 ///
 /// mTHP counts as base here: to distinguish it takes root and a read of every physical page.
 pub fn list(source: &Source) -> Reading<Vec<ProcessPages>> {
@@ -22,7 +22,7 @@ pub fn list(source: &Source) -> Reading<Vec<ProcessPages>> {
 /// The same within other limits. A process with less resident memory than `rollup_from` of every sort that has PMD-mapped pages on
 /// this machine counts as base without a look into its page tables.
 pub(super) fn list_within(source: &Source, limits: Limits, rollup_from: Bytes) -> Reading<Vec<ProcessPages>> {
-    source.pids().map(|pids| {
+    source.pids().and_then(|pids| {
         let survey = Survey {
             source,
             rollup_from,
@@ -31,8 +31,19 @@ pub(super) fn list_within(source: &Source, limits: Limits, rollup_from: Bytes) -
             only_pool: only_pool_in_use(source),
         };
         let found = spread::over(source, &pids, |&pid| survey.process(pid));
-        found.into_iter().flatten().collect()
+        let found: Vec<ProcessPages> = found.into_iter().flatten().collect();
+        if found.is_empty() { Err(none(source)) } else { Ok(found) }
     })
+}
+
+/// That there is no process at all: a running machine has one, so they were not read.
+fn none(source: &Source) -> Unread {
+    let place = if source.is_live() { "/proc" } else { "this capture" };
+    Unread::new(
+        Cause::Absent,
+        "/proc/PID/status",
+        format!("no process with memory of its own is in {place}"),
+    )
 }
 
 /// What one pass knows of the machine.
@@ -57,7 +68,7 @@ impl Survey<'_> {
             return None;
         }
         let counts = self.counts(pid, &status);
-        if counts.0.is_err() && self.has_ended(&path) {
+        if counts.is_err() && self.has_ended(&path) {
             return None;
         }
         let hugetlb = self.hugetlb(pid, &status);
@@ -71,19 +82,16 @@ impl Survey<'_> {
     }
 
     /// What backs it, and the file that shows that.
-    fn counts(&self, pid: u32, status: &Status) -> (Result<Counts, Unread>, &'static str) {
-        let rss = match &status.rss {
-            Reading::Unread(why) => return (Err(why.clone()), "status"),
-            Reading::Known(rss) => *rss,
-        };
+    fn counts(&self, pid: u32, status: &Status) -> Result<Shown, Unread> {
+        let rss = *status.rss.as_ref().into_result()?;
         if self.mapped.most(status, rss) < self.rollup_from {
             let base = Counts {
                 rss,
                 ..Counts::default()
             };
-            return (Ok(base), "status");
+            return Ok((base, "status"));
         }
-        (self.limits.counts(self.source, pid, status), ROLLUP)
+        self.limits.counts(self.source, pid, status)
     }
 
     /// From its mappings; if those cannot be read and one pool alone is in use, from its status.

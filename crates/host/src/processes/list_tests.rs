@@ -65,6 +65,31 @@ fn a_process_too_small_for_a_large_page_is_base_without_a_walk() {
     assert_eq!(processes[0].backing.to_string(), "base 900K");
 }
 
+/// Kernels before 4.14 have no smaps_rollup.
+#[test]
+fn what_backs_a_process_of_an_old_kernel_is_the_sum_of_its_mappings() {
+    let mapping = |start: u64, rss: u64, thp: u64| {
+        format!("{start:x}000-{start:x}fff000 rw-p 00000000 00:00 0 \nRss: {rss} kB\nAnonHugePages: {thp} kB\n")
+    };
+    let with = |smaps: String| {
+        let tree = Tree::new()
+            .file("/proc/20/status", status("db", 8192, 100, 0))
+            .file("/proc/20/smaps", smaps)
+            .line("/proc/meminfo", "MemTotal: 1 kB");
+        listed(tree).remove(0)
+    };
+    let all = with(mapping(1, 6144, 6144) + &mapping(2, 2048, 0));
+    assert_eq!(
+        (all.backing.to_string().as_str(), all.shown_in),
+        ("base 2M + thp 6M", "smaps")
+    );
+    // A capture with some of its mappings does not show the others.
+    for some in [2048, 6144] {
+        let some = with(mapping(1, some, some));
+        assert!(some.backing.is_absent() && some.shown_in == "status");
+    }
+}
+
 #[test]
 fn a_machine_without_pmd_mapped_pages_answers_for_its_processes() {
     let vmstat = "nr_anon_transparent_hugepages 0\nnr_shmem_pmdmapped 0\nnr_file_pmdmapped 0\n";

@@ -8,9 +8,12 @@ use model::{Address, Backing, Bytes, PageKind};
 /// Files that programs share memory by.
 pub(super) const DEV_SHM: &str = "/dev/shm/";
 
+/// How the kernel names System V segments.
+const SEGMENT: &str = "/SYSV";
+
 /// Does the name of a shared mapping mean memory without a file on a disk, outside hugetlb?
 pub(super) fn is_shmem(name: &[u8]) -> bool {
-    let names = ["/dev/zero", "/SYSV", "/memfd:", DEV_SHM, "[anon_shmem:"];
+    let names = ["/dev/zero", SEGMENT, "/memfd:", DEV_SHM, "[anon_shmem:"];
     names.iter().any(|known| name.starts_with(known.as_bytes()))
 }
 
@@ -35,6 +38,20 @@ impl Counts {
     /// PMD-mapped THP of all three origins.
     pub fn thp(&self) -> Bytes {
         [self.anon_huge, self.shmem_pmd, self.file_pmd].into_iter().sum()
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        let fields = [
+            (&mut self.rss, other.rss),
+            (&mut self.pss, other.pss),
+            (&mut self.anon_huge, other.anon_huge),
+            (&mut self.shmem_pmd, other.shmem_pmd),
+            (&mut self.file_pmd, other.file_pmd),
+            (&mut self.hugetlb, other.hugetlb),
+        ];
+        for (own, more) in fields {
+            *own = [*own, more].into_iter().sum();
+        }
     }
 
     /// Resident bytes outside hugetlb as base and thp.
@@ -149,6 +166,11 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
     /// Does its name mean memory without a file on a disk, outside hugetlb?
     pub fn is_shmem(&self) -> bool {
         is_shmem(self.name.as_ref())
+    }
+
+    /// Is it a System V segment (shmget())?
+    pub fn is_segment(&self) -> bool {
+        self.name.as_ref().starts_with(SEGMENT.as_bytes())
     }
 
     /// Is it memory that processes share, without a file on a disk?

@@ -1,7 +1,7 @@
 //! One process: its status and what backs it, with no more cost than asked for.
 
 use model::process::{ProcessPages, SharedMemory};
-use model::{Backing, Bytes, PageKind, Reading, Unread};
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
 use super::mapping::Counts;
@@ -29,42 +29,68 @@ pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessP
                 .and_then(|()| Hugetlb::read(source, pid)),
         };
         let shmem = shmem(source, pid, &status);
-        row(pid, status, (counts, ROLLUP), hugetlb, shmem)
+        row(pid, status, counts, hugetlb, shmem)
     })
 }
 
 /// Shows the sum of a process's mappings.
-pub(super) const ROLLUP: &str = "smaps_rollup";
+const ROLLUP: &str = "smaps_rollup";
+
+/// What backs a process, and the file that shows it.
+pub(super) type Shown = (Counts, &'static str);
 
 impl Limits {
     /// Resident bytes: of a live process in steps, which cost a tenth of the kernel's own sums, and hold it up for a
     /// step only. They do not show which THP size it was.
-    pub(super) fn counts(self, source: &Source, pid: u32, status: &Status) -> Result<Counts, Unread> {
+    pub(super) fn counts(self, source: &Source, pid: u32, status: &Status) -> Result<Shown, Unread> {
         if !source.is_live() {
-            return rollup(source, pid);
+            return sum_of(source, pid, status);
         }
         let rss = *status.rss.as_ref().into_result()?;
         let huge = match scan::huge_bytes(pid, self) {
             Ok(huge) => huge,
             Err(why) if is_without_steps(&why) => {
                 self.allow_whole(source, pid, status)?;
-                return rollup(source, pid);
+                return sum_of(source, pid, status);
             }
             Err(why) => return Err(why),
         };
         let hugetlb = status.hugetlb.or_if_absent(Bytes(0))?;
-        Ok(Counts {
+        let counts = Counts {
             rss,
             anon_huge: Bytes(huge.saturating_sub(hugetlb.0)),
             ..Counts::default()
-        })
+        };
+        Ok((counts, ROLLUP))
     }
 }
 
-/// The sum of a process's mappings.
-pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
+/// The sum of a process's mappings, which kernels before 4.14 do not make.
+fn sum_of(source: &Source, pid: u32, status: &Status) -> Result<Shown, Unread> {
     let path = format!("/proc/{pid}/{ROLLUP}");
-    smaps::parse_rollup(&path, &source.bytes(&path).into_result()?)
+    match source.bytes(&path) {
+        Reading::Known(bytes) => Ok((smaps::parse_rollup(&path, &bytes)?, ROLLUP)),
+        Reading::Unread(why) => {
+            let counts = if why.unread == Cause::Absent {
+                of_all(source, pid, status)
+            } else {
+                None
+            };
+            counts.map(|counts| (counts, "smaps")).ok_or(why)
+        }
+    }
+}
+
+/// The same from all mappings. A capture may have some of them: those are less than the status has, which
+/// is off by a few pages per CPU only.
+fn of_all(source: &Source, pid: u32, status: &Status) -> Option<Counts> {
+    let mut sum = Counts::default();
+    smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
+        sum.add(&mapping.counts().unwrap_or_default());
+        Ok(())
+    })
+    .ok()?;
+    (sum.rss.0 > 0 && sum.rss.0 >= status.rss.known()?.0 / 10 * 9).then_some(sum)
 }
 
 /// hugetlb pages of a process.
@@ -134,16 +160,16 @@ pub(super) fn shmem(source: &Source, pid: u32, status: &Status) -> Option<Shared
     })
 }
 
-/// A row of results. `counts`, with the file that shows them, replaces the status's RSS, which kernels before 6.16 keep only roughly
-/// per CPU.
+/// A row of results. `counts` replaces the status's RSS, which kernels before 6.16 keep only roughly per CPU.
 pub(super) fn row(
     pid: u32,
     status: Status,
-    (counts, shown_in): (Result<Counts, Unread>, &'static str),
+    counts: Result<Shown, Unread>,
     hugetlb: Result<Hugetlb, Unread>,
     shmem: Option<SharedMemory>,
 ) -> ProcessPages {
-    let shown_in = if counts.is_ok() { shown_in } else { "status" };
+    let shown_in = counts.as_ref().map_or("status", |(_, file)| file);
+    let counts = counts.map(|(counts, _)| counts);
     let segments = hugetlb.clone().map_or_else(Reading::Unread, |hugetlb| hugetlb.segments);
     let bytes = |segments: &[SharedMemory]| segments.iter().map(|segment| segment.resident).sum();
     let shared = sum(&status.rss_shmem, segments.as_ref().map(|segments| bytes(segments)));

@@ -3,11 +3,10 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::Source;
-use crate::groups::{self, Limit, NO_LIMIT};
+use crate::groups::{self, Limit, NO_LIMIT, hugetlb_files};
 use crate::membership::{group_of, with_ancestors};
-use crate::snapshot::mounts::unescape;
+use crate::mountinfo::{self, lines};
 
-const MOUNTS: &str = "/proc/self/mountinfo";
 const GROUPS: &str = "/proc/self/cgroup";
 
 /// A limit, and what it leaves.
@@ -28,34 +27,26 @@ pub(super) struct Hierarchy {
     group: String,
 }
 
-struct Mount {
-    is_v1: bool,
-    /// The group that is the top of the mount.
-    top: String,
-    target: String,
-}
-
 impl Hierarchy {
     /// Those that have the controller, or may have it; none where no control groups are mounted.
     pub(super) fn all(source: &Source, controller: &str) -> Result<Vec<Self>, Unread> {
-        let mounts = source.text(MOUNTS).or_if_absent(String::new())?;
+        let mounts = source.text(mountinfo::OWN).or_if_absent(String::new())?;
         let groups = source.text(GROUPS).or_if_absent(String::new())?;
-        let found = mounts
-            .lines()
-            .filter_map(|line| mount(line, controller))
-            .filter_map(|mount| {
-                let path = group_of(&groups, if mount.is_v1 { controller } else { "" })?;
-                let rest = path.strip_prefix(mount.top.trim_end_matches('/'));
+        let found = lines(&mounts).filter_map(|mount| {
+            let is_v1 = match mount.kind {
+                "cgroup" if mount.options().any(|option| option == controller) => true,
+                // Its controllers are read from its files.
+                "cgroup2" => false,
+                _ => return None,
+            };
+            let path = group_of(&groups, if is_v1 { controller } else { "" })?;
+            Some(Self {
+                is_v1,
                 // A group outside of the mount: only the mount's own top is known to hold for it.
-                let group = rest
-                    .filter(|rest| rest.is_empty() || rest.starts_with('/'))
-                    .unwrap_or_default();
-                Some(Self {
-                    is_v1: mount.is_v1,
-                    group: group.trim_end_matches('/').to_owned(),
-                    mount: mount.target,
-                })
-            });
+                group: mount.below(path).unwrap_or_default().to_owned(),
+                mount: mount.target,
+            })
+        });
         Ok(found.collect())
     }
 
@@ -98,12 +89,7 @@ impl Hierarchy {
     pub(super) fn hugetlb_left(&self, source: &Source, directory: &str, page: Bytes) -> Result<Option<Left>, Unread> {
         let mut least: Option<Left> = None;
         for part in ["", ".rsvd"] {
-            let of = format!("{directory}/hugetlb.{}B{part}", page.exact());
-            let (max, usage) = if self.is_v1 {
-                (format!("{of}.limit_in_bytes"), format!("{of}.usage_in_bytes"))
-            } else {
-                (format!("{of}.max"), format!("{of}.current"))
-            };
+            let [max, usage] = hugetlb_files(directory, page, part, self.is_v1);
             let Some(limit) = limit(source, &max)? else { continue };
             let left = Bytes(limit.saturating_sub(number(source, &usage)?));
             let left = Left { set_by: max, left };
@@ -144,23 +130,4 @@ fn number(source: &Source, file: &str) -> Result<u64, Unread> {
 fn count(stat: &str, name: &str) -> Option<u64> {
     stat.lines()
         .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-}
-
-/// A line of mountinfo: `36 35 98:0 /TOP /TARGET OPTIONS [TAGS...] - KIND SOURCE SUPER`, if it is a hierarchy with the controller;
-/// the controllers of v2 are read from its files.
-fn mount(line: &str, controller: &str) -> Option<Mount> {
-    let (own, kind) = line.split_once(" - ")?;
-    let mut own = own.split(' ').skip(3);
-    let (top, target) = (own.next()?, own.next()?);
-    let mut kind = kind.split(' ');
-    let is_v1 = match kind.next()? {
-        "cgroup" if kind.nth(1)?.split(',').any(|option| option == controller) => true,
-        "cgroup2" => false,
-        _ => return None,
-    };
-    Some(Mount {
-        is_v1,
-        top: unescape(top),
-        target: unescape(target),
-    })
 }

@@ -141,6 +141,13 @@ pub fn size_in_name(name: &str) -> Option<Bytes> {
     kib.checked_mul(1024).map(Bytes)
 }
 
+/// The size and the file of a path such as `.../hugepages-2048kB/nr_hugepages`.
+pub fn file_of_pool(path: &str) -> Option<(Bytes, &str)> {
+    let (directory, file) = path.rsplit_once('/')?;
+    let name = directory.rsplit('/').next()?;
+    Some((size_in_name(name)?, file))
+}
+
 fn lower(count: &mut Reading<u64>, less: u64) {
     if let Reading::Known(count) = count {
         *count = count.saturating_sub(less);

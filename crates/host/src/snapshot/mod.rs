@@ -111,6 +111,14 @@ impl Snapshot {
         self.pools.known()?.iter().find(|pool| pool.size == size)
     }
 
+    /// Page sizes that a boot line can ask for; `None` where the machine shows no pools.
+    pub fn boot_sizes(&self) -> Option<Vec<Bytes>> {
+        let pools = self.pools.known().filter(|pools| !pools.is_empty())?;
+        let made = [Bytes::mib(2), Bytes::gib(1)].into_iter();
+        let made = made.filter(|size| self.is_made_at_boot(*size));
+        Some(pools.iter().map(|pool| pool.size).chain(made).collect())
+    }
+
     /// Has this kernel no pool of that size because its boot line does not name it, though the CPU has such pages?
     pub fn is_made_at_boot(&self, size: Bytes) -> bool {
         let (flag, without) = match size {

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
+use crate::mountinfo::lines;
+
 /// As the kernel has it (MAXSYMLINKS).
 const MOST_LINKS: u32 = 40;
 /// A component is looked at as it is.
@@ -71,13 +73,8 @@ fn components(path: &str) -> impl DoubleEndedIterator<Item = String> {
 pub(super) struct Mounts(Vec<(u64, String)>);
 
 impl Mounts {
-    /// From lines of mountinfo: `ID PARENT DEVICE TOP TARGET OPTIONS [TAGS...] - KIND SOURCE SUPER`.
     pub(super) fn parse(mountinfo: &str) -> Self {
-        let mounts = mountinfo.lines().filter_map(|line| {
-            let (own, kind) = line.split_once(" - ")?;
-            let id = own.split(' ').next()?.parse().ok()?;
-            Some((id, kind.split(' ').next()?.to_owned()))
-        });
+        let mounts = lines(mountinfo).map(|mount| (mount.id, mount.kind.to_owned()));
         Self(mounts.collect())
     }
 

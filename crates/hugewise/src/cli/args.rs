@@ -8,7 +8,7 @@ use programs::config::given::FileKind;
 
 pub use crate::show::Format;
 pub use collapse::Collapse;
-pub use compare::{Between, Compare};
+pub use compare::{Between, Compare, MOST_RUNS};
 pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use host_memory::HostMemory;
@@ -306,9 +306,9 @@ pub struct Snapshot {
 /// Arguments of `hugewise report`.
 #[derive(Args, Debug)]
 pub struct Report {
-    /// Read this result of `hugewise checkup` or of any command with --json
-    #[arg(value_name = "RESULT.json")]
-    pub result: PathBuf,
+    /// Read this result of `hugewise checkup` or of any command with --json, or several as text
+    #[arg(value_name = "RESULT.json", required = true)]
+    pub results: Vec<PathBuf>,
     /// Draw only this chart, as SVG; a wrong name lists the available charts
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
@@ -316,10 +316,10 @@ pub struct Report {
     #[arg(long, conflicts_with = "chart")]
     pub recheck: bool,
     /// Judge by this metric of the runs (repeatable) [default: those of the result]
-    #[arg(long, value_name = "NAME", requires = "recheck")]
+    #[arg(long, value_name = "NAME", requires = "recheck", conflicts_with = "chart")]
     pub metric: Vec<String>,
     /// Ignore differences below this [default: that of the result]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, requires = "recheck")]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, requires = "recheck", conflicts_with = "chart")]
     pub smallest_effect: Option<f64>,
 }
 

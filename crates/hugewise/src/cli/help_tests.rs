@@ -135,3 +135,30 @@ fn examples_are_command_lines_of_their_command() {
         }
     }
 }
+
+/// clap drops what an option requires where something is given that conflicts with that: then the option itself has to conflict with it.
+#[test]
+fn an_option_that_would_have_no_effect_is_refused() {
+    for line in [
+        "simulate host h.toml --overcommit 50%",
+        "simulate host h.toml --more 200",
+        "simulate host h.toml --draws 9",
+        "simulate host h.toml --small-pages a",
+        "simulate host --preset minfree --giant-pages a",
+        "simulate translation --working-sets 1M --fetches",
+        "simulate translation --preset nehalem-ept --trace-format lackey",
+        "simulate translation --pages 4K --host-pages 2M",
+        "predict --warm-up 5 -- true",
+        "predict --trace-format lackey -- true",
+        "ps --vmas --user root",
+        "report r.json --chart a --metric wall",
+        "compare --loads 3 true false",
+        "compare --workload redis --stop true",
+    ] {
+        let words = words(&format!("hugewise {line}"));
+        let error = Cli::try_parse_from(words).expect_err(line).to_string();
+        let option = line.split(' ').filter(|word| word.starts_with("--") && *word != "--");
+        assert!(option.clone().any(|option| error.contains(option)), "{line}: {error}");
+        assert!(error.contains("cannot be used with"), "{line}: {error}");
+    }
+}

@@ -26,7 +26,13 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
 pub fn page_size(text: &str) -> Result<Bytes, String> {
     let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.x86_size());
     let size = text.parse::<Bytes>();
-    size.or_else(|error| of_kind().ok_or(error))
+    let size = size.or_else(|error| of_kind().ok_or(error))?;
+    match size.0.is_power_of_two() && size >= Bytes::kib(4) {
+        true => Ok(size),
+        false => Err(format!(
+            "`{text}` is not a page size (write a power of two from 4K on, such as 4K, 2M or 1G)"
+        )),
+    }
 }
 
 /// A process id.

@@ -1,6 +1,6 @@
 //! `hugewise collapse`: huge pages for a process that runs.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use compare::flip::Spec;
 use host::Snapshot;
 use model::collapse::Collapse;
@@ -28,10 +28,31 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::R
     let collapse = compare::flip::run(&spec, &mut progress, &stop::is_asked);
     drop(progress);
     let collapse = collapse?;
-    let stopped = collapse.stopped;
+    let (stopped, nothing) = (collapse.stopped, nothing_done(&collapse));
     let result = session.about(&snapshot, warnings(&collapse), collapse);
     let given = session.give_what_was_done(&result, form);
-    Ok(if stopped { Outcome::Interrupted } else { given })
+    match nothing {
+        _ if stopped => Ok(Outcome::Interrupted),
+        Some(why) => bail!(why),
+        None => Ok(given),
+    }
+}
+
+/// That nothing was collapsed, and why.
+fn nothing_done(collapse: &Collapse) -> Option<String> {
+    let pieces = collapse.pieces;
+    (pieces.large == 0).then(|| {
+        let refused = collapse.refused.first();
+        let why = refused.map(|refused| format!(" ({}: {})", refused.error, refused.meaning)).unwrap_or_default();
+        format!(
+            "process {}: no huge page came of its {} ranges of {}: the kernel refused {}{why}, and {} are too little in use",
+            collapse.pid,
+            pieces.total(),
+            collapse.page.exact(),
+            pieces.refused,
+            pieces.sparse
+        )
+    })
 }
 
 /// What the user should not overlook.
@@ -47,4 +68,44 @@ fn warnings(collapse: &Collapse) -> Vec<Warning> {
         )
     });
     [none, grown].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Backing;
+    use model::Bytes;
+    use model::collapse::{Collapse, Pieces, Refused};
+
+    use super::nothing_done;
+
+    #[test]
+    fn memory_of_which_every_range_is_refused_was_not_collapsed() {
+        let of = |large: u64| Collapse {
+            pid: 90,
+            name: "app".to_owned(),
+            range: "anon".to_owned(),
+            page: Bytes::mib(2),
+            before: Backing::default(),
+            after: Backing::default(),
+            pieces: Pieces {
+                large,
+                refused: 64,
+                ..Pieces::default()
+            },
+            refused: vec![Refused {
+                error: "EINVAL".to_owned(),
+                meaning: "this memory forbids it".to_owned(),
+                pieces: 64,
+            }],
+            ms: None,
+            seconds: 0.1,
+            stopped: false,
+        };
+        let why = nothing_done(&of(0)).expect("nothing");
+        assert!(
+            why.starts_with("process 90: ") && why.contains("refused 64 (EINVAL: this memory forbids it)"),
+            "{why}"
+        );
+        assert_eq!(nothing_done(&of(1)), None);
+    }
 }

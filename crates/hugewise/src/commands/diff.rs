@@ -14,8 +14,10 @@ use super::ps;
 use super::report::{parsed, schema_of};
 use super::session::Session;
 use crate::cli::args::{self, DiffFailIf};
+use crate::cli::values::word;
 use crate::diff::{Material, Parts, diff, machine};
-use crate::results::diff::{Change, Side};
+use crate::render::find::diff::processes_in_words;
+use crate::results::diff::{Change, Side, UnseenProcesses};
 use crate::results::{Checkup, Diff, Doctor, ProcessList};
 use crate::show::{Shape, schema_name};
 use crate::ui::Outcome;
@@ -34,8 +36,38 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Diff) -> anyhow::Resul
     let warnings = [&a, &b].into_iter().flat_map(warnings).collect();
     let result = session.envelope(machine(&a.side.machine, &b.side.machine), warnings, data);
     let is_bad = |fail_if: &DiffFailIf| is_bad(&result.data, *fail_if);
+    let is_unsure = |fail_if: &&DiffFailIf| !is_bad(fail_if) && !is_there(&result.data, **fail_if);
+    let lacking = args.fail_if.iter().find(is_unsure);
     let outcome = session.give(&result, form)?;
+    if let Some(fail_if) = lacking {
+        bail!("--fail-if {}: {}", word(fail_if), lacks(&result.data, *fail_if));
+    }
     Ok(outcome.or_bad_news(args.fail_if.iter().any(is_bad)))
+}
+
+/// Is there what a gate is about? Without it nothing was shown to be as good as before.
+fn is_there(diff: &Diff, fail_if: DiffFailIf) -> bool {
+    match fail_if {
+        DiffFailIf::Worse | DiffFailIf::Inconclusive => diff.points.is_some(),
+        DiffFailIf::Findings => diff.findings.is_some(),
+        DiffFailIf::Backing => diff.unseen.as_ref().is_some_and(UnseenProcesses::is_none),
+        DiffFailIf::Settings => true,
+    }
+}
+
+fn lacks(diff: &Diff, fail_if: DiffFailIf) -> String {
+    let lacking = |what: &str| format!("one of the two has no {what}, so nothing was compared");
+    match fail_if {
+        DiffFailIf::Worse | DiffFailIf::Inconclusive => lacking("measured points"),
+        DiffFailIf::Findings => lacking("findings"),
+        DiffFailIf::Backing => match &diff.unseen {
+            Some(unseen) if diff.backing.is_some() => {
+                format!("not compared: {}", processes_in_words(unseen).join(", "))
+            }
+            _ => "of one of the two no processes are known, so nothing was compared".to_owned(),
+        },
+        DiffFailIf::Settings => "settings are always compared".to_owned(),
+    }
 }
 
 fn must_be_alike(a: &Material, b: &Material) -> anyhow::Result<()> {

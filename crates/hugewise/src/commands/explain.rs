@@ -26,13 +26,14 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Re
 fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
     let form = session.form::<Explain>()?;
     let snapshot = Snapshot::take(&session.source);
-    let targets = programs::targets(&session.source, &snapshot, word)?;
+    let targets = programs::targets(&session.source, &snapshot, word).map_err(running::with_unseen)?;
     let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));
     let planner = Planner::new(&session.source);
     let usage = |target: &Target| {
         let others = target.others.iter().filter(|other| other.details.is_some());
         let evidence = Evidence {
             programs: Reading::Known(std::iter::once(&target.main).chain(others).cloned().collect()),
+            hidden: None,
             ..machine.clone()
         };
         let mut usage = ::doctor::explain::usage(&evidence, target);
@@ -53,7 +54,7 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
         if is_refused {
             usage
                 .next
-                .retain(|step| matches!(step, Step::CompareLive | Step::Collapse));
+                .retain(|step| matches!(step, Step::CompareLive { .. } | Step::Collapse));
         }
         usage
     };

@@ -94,7 +94,14 @@ fn selected(source: &Source, snapshot: &Snapshot, args: &args::Ps) -> anyhow::Re
     let all = processes::list(source).into_result();
     let all = all.with_context(|| format!("the processes of {}", snapshot.source))?;
     let held = processes::held_by_nobody(source, snapshot, &all);
-    let fitting = all.into_iter().filter(|process| select.fits(source, process));
+    let mut unseen = processes::unseen(source);
+    let fitting = all.into_iter().filter(|process| {
+        let fits = select.fits(source, process);
+        fits.unwrap_or_else(|why| {
+            unseen.add(&why);
+            false
+        })
+    });
     let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, args)).collect();
     let groups = args.by.map(|by| groups::sums(source, &rows, by));
     let mut list = ProcessList::new(rows, args.sort, args.top);
@@ -105,6 +112,7 @@ fn selected(source: &Source, snapshot: &Snapshot, args: &args::Ps) -> anyhow::Re
         filter: select.words(),
         groups,
         held_by_nobody: Some(held),
+        unseen,
         ..list
     })
 }

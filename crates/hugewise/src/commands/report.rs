@@ -15,15 +15,43 @@ use crate::show::{Shape, form, reads, schema_name, write_chart};
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Report) -> anyhow::Result<Outcome> {
-    let path = &args.result;
+    let is_text = matches!(session.global.format, None | Some(Format::Text)) && !session.global.json;
+    let (files, is_file) = (args.results.len(), session.ui.has_file());
+    if files > 1 && (args.chart.is_some() || !is_text || is_file) {
+        let what = if is_file {
+            "--output: a file holds one result"
+        } else {
+            "several results are shown as text alone"
+        };
+        bail!("report: {what} (run it for each of the {files} files)");
+    }
+    let mut outcome = Outcome::Done;
+    for (number, path) in args.results.iter().enumerate() {
+        if number > 0 {
+            session.ui.result_by(&mut |out| Ok(writeln!(out)?))?;
+        }
+        outcome = one(session, args, path)?;
+    }
+    Ok(outcome)
+}
+
+fn one(session: &mut Session<'_>, args: &args::Report, path: &Path) -> anyhow::Result<Outcome> {
     let text = Input::Result.read(path);
     let text = text.with_context(|| format!("report {}", path.display()))?;
     let schema = schema_of(path, &text)?;
     if args.recheck {
-        return recheck(session, args, &text, &schema);
+        return recheck(session, args, (path, &text), &schema);
     }
     let text = &text;
-    match by_schema(&schema, Again { session, args, text }) {
+    match by_schema(
+        &schema,
+        Again {
+            session,
+            args,
+            path,
+            text,
+        },
+    ) {
         Some(outcome) => outcome,
         None => bail!(
             "{}: this version cannot show `{schema}` (`hugewise schema` lists what it can)",
@@ -33,8 +61,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Report) -> anyhow::Res
 }
 
 /// Shows a comparison as judged anew.
-fn recheck(session: &mut Session<'_>, args: &args::Report, text: &[u8], schema: &str) -> anyhow::Result<Outcome> {
-    let path = &args.result;
+fn recheck(
+    session: &mut Session<'_>,
+    args: &args::Report,
+    (path, text): (&Path, &[u8]),
+    schema: &str,
+) -> anyhow::Result<Outcome> {
     if !reads::<Compare>(schema) {
         bail!(
             "--recheck {}: `{schema}` is no result of a comparison that this version reads",
@@ -54,6 +86,7 @@ fn recheck(session: &mut Session<'_>, args: &args::Report, text: &[u8], schema: 
 struct Again<'a, 'd> {
     session: &'a mut Session<'d>,
     args: &'a args::Report,
+    path: &'a Path,
     text: &'a [u8],
 }
 
@@ -61,15 +94,20 @@ impl WithResult for Again<'_, '_> {
     type Outcome = anyhow::Result<Outcome>;
 
     fn with<T: Shape>(self) -> Self::Outcome {
-        let Self { session, args, text } = self;
+        let Self {
+            session,
+            args,
+            path,
+            text,
+        } = self;
         let Some(name) = &args.chart else {
             let form = session.form::<T>()?;
-            let mut result = parsed::<T>(&args.result, text)?;
+            let mut result = parsed::<T>(path, text)?;
             result.schema = schema_name::<T>();
             return session.give(&result, form);
         };
         form(session.global, Format::Svg, &[Format::Svg])?;
-        let result = parsed::<T>(&args.result, text)?;
+        let result = parsed::<T>(path, text)?;
         session.ui.result_by(&mut |out| Ok(write_chart(&result, name, out)?))?;
         Ok(Outcome::Done)
     }

@@ -9,8 +9,9 @@ use model::setup::Program;
 use model::{Bytes, Cause};
 use plan::goal::{DatabaseGoal, Goal, Want};
 use programs::config::mysql::Options;
-use programs::{self, JvmKind, Server, Target};
+use programs::{self, JvmKind, Server, Target, TargetError};
 
+use crate::render::find::unseen::in_words;
 use alone::Alone;
 use draw::{joined, or_empty};
 pub(super) use own::Own;
@@ -85,10 +86,22 @@ fn with_own(goal: &str, more: &str) -> String {
     format!("{kind}:{}", joined(read.chain(args), ","))
 }
 
+/// Why a word means no process, with those that may be it.
+pub(super) fn with_unseen(why: TargetError) -> anyhow::Error {
+    let unseen = match &why {
+        TargetError::NotFound { unseen, .. } => in_words(unseen),
+        _ => None,
+    };
+    match unseen {
+        Some(unseen) => anyhow!("{why}; {unseen}"),
+        None => why.into(),
+    }
+}
+
 /// The one program that the word means.
 fn only(source: &Source, kind: Kind, word: &str) -> anyhow::Result<Target> {
     let mut found = programs::targets(source, &Snapshot::take(source), word)
-        .map_err(|why| anyhow!("{why} (write --for {})", kind.written()))?;
+        .map_err(|why| anyhow!("{} (write --for {})", with_unseen(why), kind.written()))?;
     match found.len() {
         1 => Ok(found.remove(0)),
         count => {
@@ -106,7 +119,8 @@ fn described(target: &Target) -> String {
     let place = guest
         .or_else(|| target.configuration())
         .or_else(|| target.directory.clone());
-    let port = target.listens.as_ref().map(|listens| format!("port {}", listens.port));
+    let port = target.listens.as_ref().and_then(|listens| listens.port);
+    let port = port.map(|port| format!("port {port}"));
     let resident = main.pages.resident.known().map(|bytes| format!("{bytes} resident"));
     let facts = joined(place.into_iter().chain(port).chain(resident), ", ");
     format!("{} {} ({facts})", main.pages.name, main.pid())
@@ -244,10 +258,10 @@ pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
 fn jvm(source: &Source, target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
     let heap = doctor::explain::largest_heap(&target.main)?;
-    // It takes a size that does not exist for the default.
+    // It takes the default size for one that does not exist, and before JDK 12 for any.
     let page = jvm
         .page_size
-        .filter(|page| Snapshot::take(source).pool(*page).is_some());
+        .filter(|page| !jvm.takes_default_alone() && Snapshot::take(source).pool(*page).is_some());
     let more = [
         (jvm.kind == JvmKind::OpenJ9).then(|| ",kind=openj9".to_owned()),
         jvm.collector.map(|collector| format!(",collector={collector}")),

@@ -29,8 +29,11 @@ pub(super) fn changes(a: &ProcessList, b: &ProcessList) -> Vec<BackingChange> {
         a: all_a,
         b: all_b,
     };
-    let (a, b) = (by_name(a), by_name(b));
-    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    // A program that is not known on one side, and a sum that lacks some, are no change.
+    let all = Some(all).filter(|_| [a, b].into_iter().all(|list| list.unseen().is_none()));
+    let ((a, is_a), (b, is_b)) = ((by_name(a), may_have(a)), (by_name(b), may_have(b)));
+    let is_known = |name: &&String| (a.contains_key(*name) || !is_a(name)) && (b.contains_key(*name) || !is_b(name));
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).filter(is_known).collect();
     let change = |name: &String| BackingChange {
         name: Some(name.clone()),
         a: a.get(name).cloned(),
@@ -38,11 +41,19 @@ pub(super) fn changes(a: &ProcessList, b: &ProcessList) -> Vec<BackingChange> {
     };
     let mut programs: Vec<BackingChange> = names.into_iter().map(change).collect();
     programs.sort_by_key(|change| Reverse(large(&change.a).abs_diff(large(&change.b))));
-    std::iter::once(all).chain(programs).filter(is_change).collect()
+    all.into_iter().chain(programs).filter(is_change).collect()
 }
 
 fn large(backing: &Option<Backing>) -> u64 {
     backing.as_ref().map_or(0, |backing| backing.large().0)
+}
+
+/// May a program be among the processes that could not be read? One whose name could not be read may be any.
+fn may_have(list: &ProcessList) -> impl Fn(&str) -> bool {
+    let unread = list.processes.iter().filter(|row| row.pages.backing.unread().is_some());
+    let names: Vec<&str> = unread.map(|row| row.pages.name.as_str()).collect();
+    let others = !list.unseen.is_none() || names.contains(&"") || list.totals.unread > names.len() as u64;
+    move |name| others || names.contains(&name)
 }
 
 /// Processes of one name have no other identity that outlives them.
@@ -51,6 +62,8 @@ fn by_name(list: &ProcessList) -> BTreeMap<String, Backing> {
     for row in list.processes.iter().filter(|row| row.pages.backing.known().is_some()) {
         names.entry(row.pages.name.clone()).or_default().push(row);
     }
+    let unread = list.processes.iter().filter(|row| row.pages.backing.unread().is_some());
+    unread.for_each(|row| drop(names.remove(&row.pages.name)));
     let backed = |(name, rows): (String, Vec<&ProcessRow>)| (name, backed(rows.into_iter()));
     names.into_iter().map(backed).collect()
 }

@@ -12,14 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::findings::{Diagnosis, Severity};
 use model::{Cause, Machine, Reading, Unread};
 
-use crate::results::diff::{Diff, FindingChange};
+use crate::results::ProcessList;
+use crate::results::diff::{Diff, FindingChange, UnseenProcesses};
 
 /// How B differs from A, where points may differ by the share `allowed` without a verdict.
 pub(crate) fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {
     let (in_a, in_b) = (&a.parts, &b.parts);
     let doctors = in_a.doctor.as_ref().zip(in_b.doctor.as_ref());
     let processes = in_a.processes.as_ref().zip(in_b.processes.as_ref());
-    let left_out: BTreeSet<&str> = in_a.left_out.iter().chain(&in_b.left_out).copied().collect();
+    let parts: BTreeSet<&str> = in_a.left_out.iter().chain(&in_b.left_out).copied().collect();
+    let parts = parts.into_iter().map(str::to_owned);
+    let unseen = |parts: &Parts| parts.processes.as_ref().map(ProcessList::unseen);
+    let is_about_processes = in_a.processes.is_some() || in_b.processes.is_some();
     Diff {
         a: a.side.clone(),
         b: b.side.clone(),
@@ -27,7 +31,11 @@ pub(crate) fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {
         findings: doctors.map(|(a, b)| findings(&a.diagnosis, &b.diagnosis)),
         backing: processes.map(|(a, b)| backing::changes(a, b)),
         points: points::points(in_a, in_b, allowed),
-        left_out: left_out.into_iter().map(str::to_owned).collect(),
+        left_out: parts.collect(),
+        unseen: is_about_processes.then(|| UnseenProcesses {
+            a: unseen(in_a),
+            b: unseen(in_b),
+        }),
     }
 }
 

@@ -155,6 +155,31 @@ fn a_finding_is_gone_only_if_its_rule_could_be_judged() {
 }
 
 #[test]
+fn processes_that_could_not_be_read_are_no_change() {
+    let parts = |unread: bool| {
+        let mut rows = process_rows();
+        if unread {
+            rows[2].pages.backing =
+                model::Reading::Unread(model::Unread::new(model::Cause::Denied, "/proc/30/smaps", ""));
+        }
+        Parts {
+            processes: Some(ProcessList::new(rows, crate::cli::args::Sort::Pid, None)),
+            ..Parts::default()
+        }
+    };
+    let told = compared(parts(false), parts(true));
+    assert_eq!(told.backing, Some(Vec::new()));
+    let unread = |diff: &Diff| {
+        let unseen = diff.unseen.as_ref().expect("processes");
+        [&unseen.a, &unseen.b].map(|side| side.as_ref().map(|side| side.unread))
+    };
+    assert_eq!((told.left_out.len(), unread(&told)), (0, [Some(0), Some(1)]));
+    let none = compared(parts(false), Parts::default());
+    assert_eq!((&none.backing, unread(&none)), (&None, [Some(0), None]));
+    assert_eq!(compared(Parts::default(), Parts::default()).unseen, None);
+}
+
+#[test]
 fn programs_differ_by_their_share_on_huge_pages_and_not_by_their_size() {
     let list = |edit: fn(&mut Vec<crate::results::ps::ProcessRow>)| {
         let mut rows = process_rows();

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use compare::live::Server;
+use compare::live::{LOADS, Server};
 use compare::metric::Asked;
 use compare::{START_TIMEOUT, Task};
 use process::rights::ShutIn;
@@ -287,8 +287,8 @@ impl Serve {
             ready: self.ready.as_ref().map(at).transpose()?,
             is_daemon: false,
             patience: START_TIMEOUT,
-            warm_up: 1,
-            loads: 1,
+            warm_up: LOADS.warm_up,
+            loads: LOADS.counted,
             load: at(&self.load)?,
             check: self.check.as_ref().map(at).transpose()?,
             stop: self.stop.as_ref().map(at).transpose()?,

@@ -2,6 +2,7 @@
 
 use model::findings::Severity;
 use model::latency::{Access, Pattern};
+use model::process::Unseen;
 use model::{Backing, Bytes, Estimate, Machine, PageKind, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,32 @@ pub struct Diff {
     pub backing: Option<Vec<BackingChange>>,
     /// Every measured point; `null` if one of them has none.
     pub points: Option<Points>,
-    /// Parts of both that are not compared: `tlb`, `guest`, `vms`.
+    /// What is not compared: `tlb`, `guest`, `vms`.
     pub left_out: Vec<String>,
+    /// Processes that are not compared; `null` if neither side has any.
+    #[serde(default)]
+    pub unseen: Option<UnseenProcesses>,
+}
+
+/// Processes of each side that are not compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnseenProcesses {
+    /// Those of A; `null` if none of its processes is known.
+    pub a: Option<Unseen>,
+    /// Those of B; `null` if none of its processes is known.
+    pub b: Option<Unseen>,
+}
+
+impl UnseenProcesses {
+    /// The sides by their names.
+    pub fn sides(&self) -> [(&'static str, Option<&Unseen>); 2] {
+        [("A", self.a.as_ref()), ("B", self.b.as_ref())]
+    }
+
+    /// Were all processes of both sides read?
+    pub fn is_none(&self) -> bool {
+        self.sides().iter().all(|(_, side)| side.is_some_and(Unseen::is_none))
+    }
 }
 
 /// One of the two.

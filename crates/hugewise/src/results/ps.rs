@@ -1,8 +1,8 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
 use host::processes::{Coverage, Held, Missed, NodePages};
-use model::process::{Once, ProcessPages, Shared};
-use model::{Backing, Bytes, Reading};
+use model::process::{Once, ProcessPages, Remedy, Shared, Unseen};
+use model::{Backing, Bytes, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ pub struct ProcessList {
     /// Pages of hugetlb pools that no process maps; `null` unless asked for.
     #[serde(default)]
     pub held_by_nobody: Option<Reading<Held>>,
+    /// Processes that may be among those asked for, and are neither listed nor in the sums.
+    #[serde(default)]
+    pub unseen: Unseen,
 }
 
 /// One process in the list.
@@ -77,6 +80,13 @@ pub struct Totals {
     pub backing: Backing,
     /// Processes whose page kinds are not known, and so are missing in `backing`.
     pub unread: u64,
+    /// Of the sums, at most so much may count several times: it is not known which processes share it, as of small segments, and of
+    /// processes whose mappings were not read.
+    #[serde(default)]
+    pub repeated: Bytes,
+    /// Why the first of those are not known.
+    #[serde(default)]
+    pub first_unread: Option<Unread>,
 }
 
 /// One process, and its mappings if they were asked for.
@@ -132,11 +142,29 @@ impl ProcessList {
     }
 }
 
+impl ProcessList {
+    /// The processes that are missing in its sums of page kinds.
+    pub fn unseen(&self) -> Unseen {
+        Unseen {
+            unread: self.totals.unread + self.unseen.unread,
+            first: self.totals.first_unread.clone().or_else(|| self.unseen.first.clone()),
+            hidden: self.unseen.hidden.clone(),
+            remedy: self.unseen.remedy,
+        }
+    }
+}
+
 impl Totals {
     /// Sums over rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessRow>) -> Self {
         let mut totals = Self::default();
         let Once { own, segments } = Once::of(rows.into_iter().map(|row| &row.pages));
+        let unnamed = own.iter().map(|(pages, _)| unnamed(pages).0);
+        // What one process has is there once.
+        let (all, most) = unnamed.fold((0_u64, 0), |(all, most), bytes| {
+            (all.saturating_add(bytes), bytes.max(most))
+        });
+        totals.repeated = Bytes(all - most);
         for (pages, own) in own {
             totals.processes += 1;
             add(&mut totals.page_tables, &pages.page_tables, Bytes(0));
@@ -147,7 +175,11 @@ impl Totals {
             add(&mut totals.hugetlb, &pages.hugetlb, of_pools);
             match own {
                 Some(own) => totals.backing.extend(own.iter()),
-                None => totals.unread += 1,
+                None => {
+                    totals.unread += 1;
+                    let why = pages.backing.unread();
+                    totals.first_unread = totals.first_unread.take().or(why.cloned());
+                }
             }
         }
         segments.into_iter().for_each(|Shared { segment, backing, .. }| {
@@ -158,6 +190,24 @@ impl Totals {
         });
         totals
     }
+
+    /// The processes that are missing in the sums of page kinds.
+    pub fn unseen(&self, remedy: Option<Remedy>) -> Unseen {
+        Unseen {
+            unread: self.unread,
+            first: self.first_unread.clone(),
+            hidden: None,
+            remedy,
+        }
+    }
+}
+
+/// Memory of a process that others may map, too, and of which the segment is not known; of one whose mappings were not read, its
+/// hugetlb pages.
+fn unnamed(pages: &ProcessPages) -> Bytes {
+    let named: Bytes = pages.segments.iter().map(|segment| segment.resident).sum();
+    let shared = pages.shared.known().or(pages.hugetlb.known());
+    Bytes(shared.map_or(0, |shared| shared.0.saturating_sub(named.0)))
 }
 
 /// Adds what a process has, without a part of it.
@@ -187,7 +237,7 @@ mod tests {
     use model::process::SharedMemory;
     use model::{Bytes, PageKind, Reading};
 
-    use super::{ProcessList, ProcessRow};
+    use super::{ProcessList, ProcessRow, Totals};
     use crate::cli::args::Sort;
     use crate::samples::process_rows;
 
@@ -249,5 +299,29 @@ mod tests {
         assert_eq!(totals.backing.total().0, rows.iter().map(known).sum::<u64>());
         let resident = |row: &ProcessRow| row.pages.resident.known().map_or(0, |bytes| bytes.0);
         assert_eq!(totals.resident.0, rows.iter().map(resident).sum::<u64>());
+    }
+
+    #[test]
+    fn memory_of_which_it_is_not_known_who_shares_it_is_said_to_count_several_times() {
+        let row = |shared: Reading<Bytes>| {
+            let mut row = process_rows().remove(0);
+            row.pages.segments.clear();
+            row.pages.hugetlb = Reading::Known(Bytes::mib(18));
+            row.pages.shared = shared;
+            row
+        };
+        let known = |mib| row(Reading::Known(Bytes::mib(mib)));
+        let unread = row(Reading::absent("smaps"));
+        let repeated = |rows: &[ProcessRow]| Totals::of(rows).repeated;
+        assert_eq!(repeated(&[known(12)]), Bytes(0), "of one process it is there once");
+        assert_eq!(repeated(&[known(12), known(10), unread]), Bytes::mib(22));
+        let mut named = known(12);
+        named.pages.segments = vec![SharedMemory {
+            id: "00:01:7".to_owned(),
+            page: None,
+            size: Bytes::mib(12),
+            resident: Bytes::mib(12),
+        }];
+        assert_eq!(repeated(&[named.clone(), named, known(10)]), Bytes(0));
     }
 }

@@ -2,6 +2,7 @@
 
 use host::Source;
 use model::Reading;
+use model::process::Unseen;
 use model::vms::Vm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,16 +12,20 @@ use serde::{Deserialize, Serialize};
 pub struct VmList {
     /// One for each process that runs a machine, by process id.
     pub vms: Reading<Vec<Vm>>,
+    /// Processes of which it is not known whether they run one.
+    #[serde(default)]
+    pub unseen: Unseen,
 }
 
 impl VmList {
     /// Those that run on the machine that `source` reads.
     pub fn of(source: &Source) -> Self {
-        let vms = programs::vms::list(source).map(|mut vms| {
+        let (vms, unseen) = programs::vms::list(source);
+        let vms = vms.map(|mut vms| {
             vms.sort_by_key(|vm| vm.pid);
             vms
         });
-        Self { vms }
+        Self { vms, unseen }
     }
 
     /// Those that are known.

@@ -15,7 +15,10 @@ const HARDLY: f64 = 5.0;
 pub(super) fn next(grounds: &Grounds<'_>, saving: &Saving, limits: &Limits) -> Vec<Next> {
     let has_thp = limits.thp.known().is_some();
     let is_measured = !matches!(saving, Saving::NotMeasured { .. } | Saving::NothingToCompare { .. });
-    let hardly_used = limits.coverage.is_none_or(|coverage| coverage.percent < HARDLY);
+    let hardly_used = limits
+        .coverage
+        .as_ref()
+        .is_none_or(|coverage| coverage.percent < HARDLY);
     let saves = matches!(saving, Saving::Saves { .. });
     let wants = saves && hardly_used && has_thp;
     let is_live = grounds.root.is_none();

@@ -129,6 +129,11 @@ pub fn unread(args: &[&str]) {
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
 }
 
+/// Does a captured machine have processes with memory of their own?
+pub fn has_processes(machine: &Path) -> bool {
+    std::fs::read_to_string(machine).expect("a capture").contains("VmRSS:")
+}
+
 /// Every captured machine: name and path.
 pub fn machines() -> Vec<(String, PathBuf)> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");

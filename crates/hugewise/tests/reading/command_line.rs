@@ -128,6 +128,15 @@ fn sizes_and_pages_are_written_alike_everywhere() {
         assert_eq!(done(one).out, done(other).out, "{one:?}");
     }
     is_refused_with(&["size", "jvm"], &["required", "<SIZE>"]);
+    is_refused_with(
+        &["size", "reach", "--pages", "3K"],
+        &["--pages", "3K", "such as 4K, 2M or 1G"],
+    );
+    is_refused_with(
+        &["size", "pages", "6G", "--pages", "1K"],
+        &["--pages", "1K", "not a page size"],
+    );
+    is_refused_with(&["size", "reach", "--entries", "0"], &["--entries", "0 is not in 1.."]);
     is_refused_with(&["size", "jvm", "2G", "--heap", "3G"], &["cannot be used with"]);
 }
 

@@ -117,7 +117,19 @@ fn two_machines_differ_by_settings_findings_and_page_kinds() {
     }
     let code = |what: &str| run(&["diff", text(&good), text(&other), "--fail-if", what]).code;
     assert_eq!(code("settings"), Some(1));
-    assert_eq!(code("worse"), Some(0), "there are no points");
+    assert_eq!(
+        code("worse"),
+        Some(2),
+        "there are no points, so nothing was shown to be as good"
+    );
+    let denied = machine("denied");
+    let gate = run(&["diff", text(&denied), text(&denied), "--fail-if", "backing"]);
+    assert_eq!(
+        gate.code,
+        Some(2),
+        "processes that could not be read are not as good as before"
+    );
+    assert_eq!(diff(&denied, &denied)["unseen"]["a"]["remedy"], "snapshot-with-sudo");
 }
 
 #[test]

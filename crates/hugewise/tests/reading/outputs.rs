@@ -140,7 +140,7 @@ fn assert_survives_kills(words: &[&str], files: &[&'static str], is_whole: fn(&P
 
 #[test]
 fn an_output_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
-    assert_survives_kills(&["ps", "--json", "--output"], &["out.json"], is_json);
+    assert_survives_kills(&["doctor", "--json", "--output"], &["out.json"], is_json);
 }
 
 #[test]

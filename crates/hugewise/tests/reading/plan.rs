@@ -80,7 +80,7 @@ fn every_machine_gets_a_plan_or_a_reason_in_every_form() {
         ("markdown", "| layer"),
         ("csv", "id,layer,target"),
         ("html", "</html>"),
-        ("shell", "pool '/proc/sys/vm/nr_hugepages' '3072'"),
+        ("shell", "pool '/proc/sys/vm/nr_hugepages' '0' '3072'"),
         ("ansible", "ansible.builtin.lineinfile"),
     ] {
         let out = done(&["--root", text(&root), "plan", "--for", goal, "--format", format]).out;
@@ -168,7 +168,7 @@ fn sizes_are_those_of_the_published_studies() {
         let out = done(&args).out;
         assert!(out.contains(part), "{args:?}: {out}");
     }
-    assert!(refused(&["size", "pages", "6G", "--pages", "3M"]).contains("3M is not a page size"));
+    assert!(refused(&["size", "pages", "6G", "--pages", "3M"]).contains("`3M` is not a page size"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::common::{done, hugewise, machine, machines, refused, sent, text, told, unread, valid};
+use crate::common::{done, has_processes, hugewise, machine, machines, refused, sent, text, told, unread, valid};
 use serde_json::Value;
 
 fn root(name: &str) -> String {
@@ -45,7 +45,7 @@ fn processes_are_chosen_by_name_user_and_control_group() {
 
 #[test]
 fn sums_by_anything_count_every_process() {
-    for (name, path) in machines() {
+    for (name, path) in machines().into_iter().filter(|(_, path)| has_processes(path)) {
         let root = path.to_str().expect("a plain path");
         for by in ["user", "container", "unit", "vm"] {
             let data = ps(root, &["--by", by]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{done, machines, missing};
+use crate::common::{done, machines, missing, refused};
 
 /// A measurement of this machine as a page.
 fn page(directory: &Path) -> String {
@@ -54,6 +54,16 @@ fn the_checkup_of_every_machine_is_one_small_file_that_loads_nothing() {
 
 fn result(name: &str) -> String {
     format!("{}/../../fixtures/results/{name}.json", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn several_results_are_shown_one_after_the_other_as_text_alone() {
+    let names = ["compare", "tlb"].map(result);
+    let files = [names[0].as_str(), names[1].as_str()];
+    let each = files.map(|file| done(&["report", file]).out);
+    assert_eq!(done(&["report", files[0], files[1]]).out, each.join("\n"));
+    let why = refused(&["report", "--json", files[0], files[1]]);
+    assert!(why.contains("as text alone (run it for each of the 2 files)"), "{why}");
 }
 
 /// A page of HTML comes by `--format html` or a file of that name alone, into a pipe as on a terminal.

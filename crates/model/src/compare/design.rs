@@ -109,6 +109,8 @@ pub enum Ended {
     Settled,
     /// All the runs that were asked for are done.
     Runs,
+    /// As many runs as are made where no number of them was asked for are done.
+    UsualRuns,
     /// The time was over.
     Budget,
     /// The user stopped it.

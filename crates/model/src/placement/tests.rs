@@ -81,3 +81,24 @@ fn a_sum_knows_only_what_both_know() {
     sum.migrations.add(Kind::OtherNode, 1);
     assert_eq!(sum.migrations.each().map(|(_, count)| count), [6, 0, 0, 0, 1, 0]);
 }
+
+/// Two seconds by rusage; what is recorded of them, on so many threads and with so many moves.
+#[test]
+fn a_recording_is_cut_off_where_more_is_missing_than_its_method_loses() {
+    for (method, recorded, threads, moves, is_cut_off) in [
+        (Method::SwitchRecords, 1.95, 1, 0, false),
+        (Method::SwitchRecords, 1.2, 1, 0, true),
+        (Method::SwitchRecords, 1.2, 500, 0, false),
+        (Method::Clocks, 1.7, 1, 0, false),
+        (Method::Clocks, 0.5, 1, 100, true),
+        (Method::Clocks, 0.7, 1, 66_000, false),
+        (Method::Clocks, 0.1, 1, 66_000, true),
+        (Method::Procfs, 0.0, 1, 0, false),
+    ] {
+        assert_eq!(
+            method.is_cut_off(recorded, 2.0, threads, moves),
+            is_cut_off,
+            "{method:?}: {recorded} s, {threads} threads, {moves} moves"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use host::Source;
 use model::plan::Target;
+use programs::config::Setting;
 
 use super::{TWO, after, failed, planned, small, wanted};
 use crate::{Facts, Wanted};
@@ -168,4 +169,62 @@ fn mariadb_needs_a_line_of_its_own_and_no_group() {
         "{targets:?}"
     );
     assert_eq!(after(&plan, "/srv/m/my.cnf"), "[mysqld]\nport=3306\nlarge-pages\n");
+}
+
+#[test]
+fn what_the_command_line_of_the_running_server_sets_wins_over_its_file() {
+    let source = |name: &str, text: &str| Source::from_tree("test", small().file(name, text));
+    let typed = |goal: &str, (name, value): (&str, &str)| {
+        let program = Facts {
+            typed: [Setting::new("/proc/7/cmdline", name, value)].into_iter().collect(),
+            is_mariadb: true,
+            ..Facts::default()
+        };
+        let wanted = wanted(goal, &[(TWO, 66)]);
+        [Wanted { program, ..wanted }]
+    };
+    let conf = source("/pg/postgresql.conf", "port = 1\nshared_buffers = 1GB\n");
+    let of = |set| typed("postgres:/pg/postgresql.conf", set);
+    let off = planned(&conf, &of(("huge_pages", "off")));
+    let text = after(&off, "command-line");
+    assert_eq!(text, "start the server without huge_pages = off on its command line");
+    assert_eq!(
+        after(&off, "/pg/postgresql.conf"),
+        "port = 1\nshared_buffers = 1GB\nhuge_pages = on\n"
+    );
+    // With these it would not start.
+    for set in [("shared_memory_type", "sysv"), ("huge_page_size", "1GB")] {
+        let why = failed(&conf, &typed("postgres:/pg/postgresql.conf,pages=2M", set));
+        assert!(
+            why.contains(&format!("sets {} to {} (/proc/7/cmdline)", set.0, set.1)),
+            "{why}"
+        );
+    }
+    for set in [
+        ("huge_pages", "ON"),
+        ("shared_memory_type", "mmap"),
+        ("huge_page_size", "1GB"),
+    ] {
+        assert!(
+            planned(&conf, &of(set))
+                .changes
+                .iter()
+                .all(|change| change.id != "command-line"),
+            "{set:?}"
+        );
+    }
+    let conf = source("/srv/my.cnf", "[mysqld]\nport=1\n");
+    let off = planned(&conf, &typed("mysql:/srv/my.cnf", ("large_pages", "OFF")));
+    assert!(
+        after(&off, "command-line").contains("without large_pages = OFF"),
+        "{off:?}"
+    );
+    assert_eq!(after(&off, "/srv/my.cnf"), "[mysqld]\nport=1\nlarge-pages\n");
+    let on = planned(&conf, &typed("mysql:/srv/my.cnf", ("large_pages", "ON")));
+    assert!(
+        on.notes
+            .iter()
+            .any(|note| note == "/proc/7/cmdline requests huge pages already"),
+        "{on:?}"
+    );
 }

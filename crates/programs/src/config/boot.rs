@@ -6,7 +6,7 @@ use model::Bytes;
 
 use super::boot_thp::ThpSizes;
 use super::kernel_number;
-use super::passed_over::{Ignored, IgnoredWhy};
+use super::passed_over::{Ignored, IgnoredWhy, behind_count};
 use super::pool_request::{PoolRequest, request};
 
 /// What the command line asks of the pools.
@@ -49,8 +49,6 @@ pub struct BootLine {
 pub enum BootForm {
     #[default]
     Parameters,
-    /// Several entries, whose sum it has.
-    Sum,
     /// `GRUB_CMDLINE_LINUX_DEFAULT`.
     OfDefault,
     /// Settings of Bottlerocket.
@@ -145,6 +143,11 @@ impl Boot {
 
     /// Takes a command line. Without `page_sizes` no size is called unsupported.
     pub fn parse(line: &str, page_sizes: Option<&[Bytes]>) -> Self {
+        Self::parse_for(line, page_sizes, None)
+    }
+
+    /// The same for a kernel whose own default size is known, which differs by architecture.
+    pub(super) fn parse_for(line: &str, page_sizes: Option<&[Bytes]>, default: Option<Bytes>) -> Self {
         let mut boot = Self::default();
         let mut seen = Vec::new();
         let mut next = Next::Implicit;
@@ -183,7 +186,7 @@ impl Boot {
                         seen.push((size, false));
                     }
                 }
-                "hugepages" => next = boot.count(word, value, next),
+                "hugepages" => next = boot.count(word, value, next, default),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
                 "hugetlb_cma_only" => boot.cma_only = switch(value).unwrap_or(boot.cma_only),
                 "sysctl.vm.nr_hugepages" | "sysctl.vm/nr_hugepages" => {
@@ -191,6 +194,10 @@ impl Boot {
                 }
                 name => boot.other(word, name, value),
             }
+        }
+        let behind = behind_count(line, boot.default_size.or(default));
+        if let Some(word) = behind.filter(|word| boot.ignored.iter().all(|own| own.parameter != *word)) {
+            boot.ignore(word, IgnoredWhy::CountInFront);
         }
         boot
     }
@@ -247,16 +254,16 @@ impl Boot {
         }
     }
 
-    fn count(&mut self, word: &str, value: &str, next: Next) -> Next {
+    fn count(&mut self, word: &str, value: &str, next: Next, default: Option<Bytes>) -> Next {
         let size = match next {
             Next::Implicit => None,
             Next::Size(size) => Some(size),
             Next::Ignored => return self.ignore(word, IgnoredWhy::FollowsIgnored),
         };
         // A count without a size holds for the default size, and a later pair for that size cannot change it.
-        let had = |pool: &BootPool| {
-            pool.size == size || (pool.size.is_none() && (self.default_size.is_none() && size == Some(Bytes::mib(2))))
-        };
+        let default = default.unwrap_or(Bytes::mib(2));
+        let is_default = self.default_size.is_none() && size == Some(default);
+        let had = |pool: &BootPool| pool.size == size || (pool.size.is_none() && is_default);
         if self.pools.iter().any(had) {
             return self.ignore(word, IgnoredWhy::CountTwice);
         }

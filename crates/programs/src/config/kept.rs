@@ -1,5 +1,6 @@
 //! How files below /sys hold after the next boot too, on systems that one configuration sets up.
 
+use host::snapshot::hugetlb::file_of_pool;
 use model::Bytes;
 
 use super::Distribution;
@@ -55,16 +56,22 @@ fn of_pool(files: &[(String, String)]) -> Option<String> {
 
 /// It keeps no order of boot parameters, which `hugepagesz=1G hugepages=4` need.
 pub(super) fn pool_setting(parameters: &str) -> Option<String> {
-    let (size, count) = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
-    (!count.contains(' ')).then(|| setting(size, count))
+    one_pool(parameters).map(|(size, count)| setting(size, count))
+}
+
+/// The size and the count of the one pool that such parameters ask for.
+fn one_pool(parameters: &str) -> Option<(&str, &str)> {
+    let pool = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
+    Some(pool).filter(|(_, count)| !count.contains(' '))
 }
 
 /// The file of a pool that such parameters ask for, where nodes do not count. Only Talos writes it by itself, before any pod starts.
 pub(super) fn of_run_time(parameters: &str) -> Option<String> {
-    let (size, count) = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
-    let (size, count): (Bytes, u64) = (size.parse().ok()?, count.parse().ok()?);
+    // The number may be one that is yet to come.
+    let (size, count) = one_pool(parameters).filter(|(_, count)| !count.contains(':'))?;
+    let size: Bytes = size.parse().ok()?;
     let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", size.0 >> 10);
-    Distribution::Talos.keep_files(&[(path, count.to_string())])
+    Distribution::Talos.keep_files(&[(path, count.to_owned())])
 }
 
 fn setting(size: &str, count: &str) -> String {
@@ -75,14 +82,13 @@ fn setting(size: &str, count: &str) -> String {
 
 /// `4`, or `0:4` of a node.
 fn count(path: &str, value: &str) -> Option<(Bytes, String)> {
-    let (home, kib) = path
-        .strip_suffix("kB/nr_hugepages")?
-        .rsplit_once("/hugepages/hugepages-")?;
-    let count = match home.strip_prefix(NODES) {
-        Some(node) => format!("{node}:{value}"),
+    let (size, _) = file_of_pool(path).filter(|(_, file)| *file == "nr_hugepages")?;
+    let node = path.strip_prefix(NODES).and_then(|rest| rest.split_once('/'));
+    let count = match node {
+        Some((node, _)) => format!("{node}:{value}"),
         None => value.to_owned(),
     };
-    Some((Bytes::kib(kib.parse().ok()?), count))
+    Some((size, count))
 }
 
 /// And for two files of THP. All others need a container that writes them.

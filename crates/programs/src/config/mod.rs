@@ -64,7 +64,7 @@ pub struct Config {
     pub boot: Reading<Boot>,
     /// The command line of the next boot, as the defaults of GRUB have it, or the file of kernel-install where GRUB starts none.
     pub next_boot: Option<BootLine>,
-    /// `/etc/sysctl.conf` and the `sysctl.d` directories.
+    /// `/etc/sysctl.conf` and the `sysctl.d` directories; then the surplus pages that other files write for a size.
     pub sysctl: Reading<Settings>,
     /// `/etc/security/limits.conf` and `limits.d`.
     pub limits: Reading<Vec<LimitLine>>,
@@ -161,17 +161,20 @@ impl Config {
         // Where they are not known, those that no machine has are left out.
         let sizes = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
         let sizes: Vec<Bytes> = sizes.unwrap_or_else(|| Boot::SIZES.to_vec());
+        let default = own_default(snapshot);
         let unheard = sysctl_files::unheard(source);
         let of_sysctl = unheard.as_ref().map(drop).map_err(Unread::clone);
         let mut unheard = unheard.unwrap_or_default();
         let next_boot = grub::read(source).map(|grub| {
             unheard.extend(grub.unheard);
             grub.next_boot.map(|line| BootLine {
-                boot: as_taken(line.boot, snapshot),
+                boot: as_taken(Boot::parse_for(&line.words, Some(&Boot::SIZES), default), snapshot),
                 ..line
             })
         });
-        let sysctl = sysctl_files::read(source).into();
+        let sysctl = sysctl_files::read(source)
+            .and_then(|own| Ok(own.with(&written::surplus(source)?)))
+            .into();
         let limits = limits::read(source).into();
         let mut noticed = Vec::new();
         let units = commands::of_units(source, &mut noticed);
@@ -187,7 +190,7 @@ impl Config {
             unheard,
             boot: source
                 .line("/proc/cmdline")
-                .map(|line| as_taken(Boot::parse(&line, Some(&sizes)), snapshot)),
+                .map(|line| as_taken(Boot::parse_for(&line, Some(&sizes), default), snapshot)),
             sysctl,
             limits,
             thp_policy,
@@ -215,10 +218,20 @@ impl Config {
     }
 }
 
+/// The kernel's default page size where no boot line sets one. What the running line sets is not that of the next boot; the kernel's own is that of
+/// one entry of the page tables.
+fn own_default(snapshot: &Snapshot) -> Option<Bytes> {
+    let running = snapshot.kernel.command_line.known().map_or("", String::as_str);
+    let size = match Boot::parse(running, None).default_size {
+        None => snapshot.memory.get("Hugepagesize"),
+        Some(_) => snapshot.pmd_page(),
+    };
+    size.known().copied()
+}
+
 /// As this kernel's release takes it.
 fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
     let lacks = |feature| snapshot.kernel.has(feature) == Some(false);
-    let default = snapshot.memory.get("Hugepagesize").known().copied();
     let boot = match lacks(Feature::NodePages) {
         true => boot.without_nodes(),
         false => boot,
@@ -234,7 +247,7 @@ fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
         None => boot,
     };
     boot.on_nodes(&snapshot.topology)
-        .with_sysctl(!lacks(Feature::SysctlAtBoot), default)
+        .with_sysctl(!lacks(Feature::SysctlAtBoot), own_default(snapshot))
 }
 
 /// What the kernel, PAM and tuned refuse or ignore of the machine's own files: the setting stays as it was, and nothing else says so. `more` was

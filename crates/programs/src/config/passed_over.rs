@@ -1,5 +1,8 @@
 //! Parameters of the boot command line that the kernel passes over, and why.
 
+use host::parse::memparse;
+use model::Bytes;
+
 /// A parameter without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
@@ -16,6 +19,8 @@ pub enum IgnoredWhy {
     UnsupportedSize,
     /// It follows an ignored page size.
     FollowsIgnored,
+    /// No count follows this page size, and one without a size stands in front of it.
+    CountInFront,
     /// That size was given before.
     SizeTwice,
     /// A default size was given before.
@@ -42,6 +47,21 @@ pub enum IgnoredWhy {
     BesideCma,
 }
 
+/// The page size of `hugepages=16 hugepagesz=1G`: no count follows it, and the one in front has no size, as nothing but counts is before it.
+/// Without a known default size it is one that is the default of no architecture.
+pub(super) fn behind_count(line: &str, default: Option<Bytes>) -> Option<&str> {
+    let is_count = |word: &&&str| word.starts_with("hugepages=");
+    let words = line.split_whitespace().take_while(|word| *word != "--");
+    let words: Vec<&str> = words
+        .filter(|word| word.trim_start_matches("default_").starts_with("hugepages"))
+        .collect();
+    let counts = words.iter().take_while(is_count).count();
+    let word = words.get(counts).filter(|_| counts > 0)?;
+    let size = memparse(word.strip_prefix("hugepagesz=")?)?;
+    let is_other = default.map_or(size >= Bytes::gib(1), |default| size != default);
+    (is_other && words.get(counts + 1).filter(is_count).is_none()).then_some(word)
+}
+
 impl IgnoredWhy {
     pub fn text(self) -> String {
         let why = match self {
@@ -55,6 +75,9 @@ impl IgnoredWhy {
             Self::NotThpSizes(why) => return format!("the kernel refuses the whole value: {why}"),
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
             Self::FollowsIgnored => "it follows a page size that is ignored",
+            Self::CountInFront => {
+                "no count follows this page size, and the one in front of it is of pages of the default size"
+            }
             Self::SizeTwice => "that page size was given before; a `hugepages=` right behind it is dropped, too",
             Self::DefaultTwice => {
                 "a default page size was given before; a `hugepages=` right behind it is dropped, too"

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use host::Source;
 use host::snapshot::Topology;
+use host::snapshot::hugetlb::file_of_pool;
 use model::{Bytes, Cause, Unread};
 
 use super::files::{Line, content, first, has_configuration, said, taken};
@@ -79,12 +80,17 @@ pub(super) fn enclaves(source: &Source) -> Option<Setting> {
     })
 }
 
-/// The file of the pool of the default size.
-const OF_DEFAULT: &str = "/proc/sys/vm/nr_hugepages";
+/// The files of the pool of the default size, and the settings.
+const OF_DEFAULT: [&str; 4] = [
+    sysctl_files::POOL,
+    sysctl_files::BY_POLICY,
+    "/proc/sys/vm/nr_hugepages",
+    "/proc/sys/vm/nr_hugepages_mempolicy",
+];
 
 /// A value for the pool of the default size, or for a pool's file.
 fn of_pool(setting: &Setting) -> Option<PoolLine> {
-    if ![sysctl_files::POOL, OF_DEFAULT].contains(&setting.name.as_str()) {
+    if !OF_DEFAULT.contains(&setting.name.as_str()) {
         return of_file(setting);
     }
     Some(PoolLine {
@@ -97,11 +103,13 @@ fn of_pool(setting: &Setting) -> Option<PoolLine> {
 
 /// `.../hugepages/hugepages-1048576kB/nr_hugepages` and its number.
 fn of_file(setting: &Setting) -> Option<PoolLine> {
-    let (_, rest) = setting.name.split_once("hugepages-")?;
-    let kib = rest.strip_suffix("kB/nr_hugepages")?;
+    let (size, file) = file_of_pool(&setting.name)?;
+    ["nr_hugepages", "nr_hugepages_mempolicy"]
+        .contains(&file)
+        .then_some(())?;
     Some(PoolLine {
         place: setting.place.clone(),
-        size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
+        size: Some(size),
         pages: setting.value.parse().ok()?,
         is_by_node: setting.name.contains(OF_NODES),
     })

@@ -5,7 +5,7 @@ use host::parse::memparse;
 use host::snapshot::Feature;
 use model::{Bytes, Reading};
 
-use super::{Boot, BootForm, Config};
+use super::{Boot, BootForm, Config, own_default};
 
 /// A boot line to which parameters are to be added.
 #[derive(Clone, Debug, Default)]
@@ -62,11 +62,6 @@ impl OnBoot {
         let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
         let next = config.next_boot.as_ref().map(|next| next.words.clone());
         let running = of_kernel(&snapshot.kernel.command_line);
-        // What the running line sets as the default is not that of the next boot; the kernel's own is that of one entry of the page tables.
-        let default = match next.is_none() || Boot::parse(&running, None).default_size.is_none() {
-            true => snapshot.memory.get("Hugepagesize"),
-            false => snapshot.pmd_page(),
-        };
         let form = config.next_boot.as_ref().map(|next| next.form);
         let is_of_default = form.map_or_else(|| is_behind_quiet(&running), |form| form == BootForm::OfDefault);
         let line = next.unwrap_or(running);
@@ -76,7 +71,7 @@ impl OnBoot {
         Self {
             line: if is_known { line } else { String::new() },
             release: of_kernel(&snapshot.kernel.release),
-            default: default.known().copied(),
+            default: own_default(snapshot),
             is_of_default,
         }
     }

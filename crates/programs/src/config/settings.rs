@@ -2,6 +2,7 @@
 
 use model::Unread;
 
+use super::sysctl_files;
 use host::parse;
 
 /// Every setting, in the order in which they are applied: the last one of a name holds.
@@ -21,7 +22,7 @@ pub struct Setting {
 impl Settings {
     /// The setting that holds in the end.
     pub fn last(&self, name: &str) -> Option<&Setting> {
-        self.0.iter().rev().find(|line| line.name == name)
+        self.lines(name).next_back()
     }
 
     /// The setting that holds in the end, if another file than this one makes it.
@@ -36,7 +37,7 @@ impl Settings {
     /// Garbled if none of them is one.
     pub fn number(&self, name: &str) -> Result<Option<(u64, &Setting)>, Unread> {
         let Some(line) = self.last(name) else { return Ok(None) };
-        let mut lines = self.0.iter().rev().filter(|line| line.name == name);
+        let mut lines = self.lines(name).rev();
         match lines.find_map(|line| Some((line.value.parse().ok()?, line))) {
             Some(found) => Ok(Some(found)),
             None => Err(line.garbled("a whole number")),
@@ -45,7 +46,23 @@ impl Settings {
 
     /// Every setting of a name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Setting> {
-        self.0.iter().filter(move |line| line.name == name)
+        self.lines(name)
+    }
+
+    /// Every one that the kernel takes, and those that only a run shows, in order: what it refuses leaves the one before it as it was.
+    pub fn taken<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Setting> {
+        let is_open = |line: &Setting| line.value.contains('$');
+        self.lines(name)
+            .filter(move |line| is_open(line) || sysctl_files::refused(line).is_none())
+    }
+
+    /// The pool of the default size has a second file, which differs only for a writer that is bound to some nodes.
+    fn lines<'a>(&'a self, name: &str) -> impl DoubleEndedIterator<Item = &'a Setting> + use<'a> {
+        let second = (name == sysctl_files::POOL).then_some(sysctl_files::BY_POLICY);
+        let name = name.to_owned();
+        self.0
+            .iter()
+            .filter(move |line| line.name == name || Some(line.name.as_str()) == second)
     }
 
     /// These, and others that are applied after them.
@@ -62,6 +79,12 @@ impl Settings {
 
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()
+    }
+}
+
+impl FromIterator<Setting> for Settings {
+    fn from_iter<T: IntoIterator<Item = Setting>>(all: T) -> Self {
+        Self(all.into_iter().collect())
     }
 }
 

@@ -22,6 +22,8 @@ const NO_LONGER: u32 = 13;
 
 /// The setting of the pool of the default size.
 pub(super) const POOL: &str = "vm.nr_hugepages";
+/// The same pool, for writers that are bound to some nodes.
+pub(super) const BY_POLICY: &str = "vm.nr_hugepages_mempolicy";
 
 /// All settings in the order in which they are applied, those of tuned among them: with `reapply_sysctl` files of /etc and /run follow it
 /// once more, and those of packages do not (tuned-main.conf).

@@ -31,6 +31,23 @@ fn ignored(line: &str) -> Vec<(String, IgnoredWhy)> {
 }
 
 #[test]
+fn a_size_behind_its_count_has_none() {
+    let lost = [("hugepagesz=1G".to_owned(), IgnoredWhy::CountInFront)];
+    assert_eq!(ignored("hugepages=16 hugepagesz=1G quiet"), lost);
+    for line in [
+        "hugepages=16 default_hugepagesz=1G",
+        "hugepages=16 hugepagesz=1G hugepages=4",
+        "hugepages=16 hugepagesz=2M",
+        "hugepagesz=2M hugepages=4 hugepagesz=1G",
+        "hugepagesz=1G",
+    ] {
+        assert!(ignored(line).is_empty(), "{line}");
+    }
+    let of_any = Boot::parse("hugepages=16 hugepagesz=512M", None);
+    assert!(of_any.ignored.is_empty(), "the default size with base pages of 64K");
+}
+
+#[test]
 fn pairs_count_and_a_count_alone_is_of_the_default_size() {
     let pairs = boot("quiet hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=0:1,1:3");
     assert_eq!(pairs.pages_of(Bytes::mib(2), None), Some(512));

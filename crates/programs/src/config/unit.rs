@@ -223,7 +223,7 @@ fn limit(value: &str) -> Option<Limit> {
 }
 
 /// systemd's parse_size() with the base 1024: numbers with a fraction, each with one of its letters, ever smaller ones: `1G 512M`.
-fn size(text: &str) -> Option<u64> {
+pub(super) fn size(text: &str) -> Option<u64> {
     const UNITS: [&str; 8] = ["E", "P", "T", "G", "M", "K", "B", ""];
     let (mut sum, mut rest, mut from) = (0u64, text.trim(), 0);
     if rest.is_empty() {

@@ -2,8 +2,8 @@
 
 use model::{Cause, Unread};
 
-use super::Setting;
 use super::files::{Line, drop_ins, listed, said, taken};
+use super::{Setting, Settings};
 use host::Source;
 
 const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
@@ -54,6 +54,17 @@ pub(super) fn of_pf_ring(line: &Line<'_>) -> Option<(u32, u64)> {
         return None;
     };
     Some((node.parse().ok().filter(|_| name == "node")?, pages.parse().ok()?))
+}
+
+/// The surplus pages of pools by their size, for which sysctl has no setting.
+pub(super) fn surplus(source: &Source) -> Result<Settings, Unread> {
+    let mut lines = [tmpfiles(source)?, sysfs_conf(source)?].concat();
+    lines.retain(is_surplus);
+    Ok(Settings(lines))
+}
+
+pub(super) fn is_surplus(setting: &Setting) -> bool {
+    setting.name.contains("/hugepages-") && setting.name.ends_with("/nr_overcommit_hugepages")
 }
 
 /// Is it PF_RING's hugepages.conf?

@@ -9,6 +9,7 @@ use crate::config::files::said;
 use crate::config::includes::{Files, Reader};
 use crate::config::{Setting, Settings};
 use crate::locks::{Lock, Locks};
+use crate::packages;
 use host::Source;
 use host::parse::shift;
 
@@ -60,7 +61,8 @@ impl Options {
     }
 
     fn of_file(source: &Source, root: &str, file: &str, suffix: &str) -> Result<Self, Unread> {
-        let mut groups = Groups::with(suffix);
+        let version = packages::version(source, root, &super::PACKAGES);
+        let mut groups = Groups::of(suffix, version.known().copied());
         match Files::below(source, root).read(file, &mut groups)? {
             true => Ok(groups.options()),
             false => Err(Unread::new(Cause::Absent, file, "there is no such file")),
@@ -307,6 +309,24 @@ mod tests {
         let set = options.settings.iter().map(|set| set.value.as_str());
         assert_eq!(set.collect::<Vec<_>>(), ["ON", "OFF"]);
         assert_eq!(options.refused.len(), 1, "{:?}", options.refused);
+    }
+
+    #[test]
+    fn groups_of_another_version_than_the_installed_one_are_not_read() {
+        let large = |status: &str, group: &str| {
+            let tree = Tree::new().file("/r/etc/my.cnf", format!("[{group}]\nlarge-pages\n"));
+            let tree = tree.file("/r/var/lib/dpkg/status", status);
+            let options = Options::read(&Source::from_tree("made", tree), "/r", "/etc/my.cnf").expect("readable");
+            last(&options, "large_pages").is_some()
+        };
+        let mariadb = "Package: mariadb-server-core\nStatus: install ok installed\nVersion: 1:10.11.14-0+deb12u2\n";
+        let old = "Package: mariadb-server-core-10.6\nStatus: deinstall ok config-files\nVersion: 1:10.6.1\n\n";
+        let both = format!("{old}{mariadb}");
+        for status in [mariadb, &both] {
+            assert!(!large(status, "mariadb-10.6"), "{status}");
+            assert!(large(status, "mariadb-10.11") && large(status, "mysqld"), "{status}");
+        }
+        assert!(large("Package: bash\nVersion: 5.2\n", "mariadb-10.6"), "not known");
     }
 
     fn debian() -> Tree {

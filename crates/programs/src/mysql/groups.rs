@@ -30,6 +30,8 @@ pub(super) struct Groups {
     groups: Vec<Group>,
     /// The end of the names of the server's own groups.
     suffix: String,
+    /// The version of the server that is installed, where that is known.
+    installed: Option<(u32, u32)>,
     /// The places of settings that decide, by the version whose server alone reads them.
     versions: BTreeMap<String, Vec<String>>,
     options: Options,
@@ -65,8 +67,9 @@ impl Reader for Groups {
 }
 
 impl Groups {
-    pub(super) fn with(suffix: &str) -> Self {
+    pub(super) fn of(suffix: &str, installed: Option<(u32, u32)>) -> Self {
         Self {
+            installed,
             suffix: suffix.to_ascii_lowercase(),
             ..Self::default()
         }
@@ -85,6 +88,11 @@ impl Groups {
     }
 
     fn option(&mut self, depth: usize, line: &Line<'_>) {
+        if let Group::OfVersion(version) = &self.groups[depth]
+            && self.is_other(version)
+        {
+            return;
+        }
         let settings = &mut self.options.settings.0;
         match (&self.groups[depth], pair(line.text)) {
             (Group::Other, _) => {}
@@ -117,6 +125,11 @@ impl Groups {
                 settings.push(setting);
             }
         }
+    }
+
+    fn is_other(&self, version: &str) -> bool {
+        self.installed
+            .is_some_and(|(major, minor)| version != format!("{major}.{minor}"))
     }
 
     /// What was read. Of groups of several versions the server reads those of one, and no file says of which.

@@ -7,9 +7,9 @@ mod settings;
 
 use model::{Cause, Unread};
 
-use super::Program;
 use super::facts::Own;
 use super::kind::{Known, Load, Server};
+use super::{Listens, Program};
 use conf::Options;
 use host::Source;
 use settings::Innodb;
@@ -59,6 +59,27 @@ pub(crate) const KNOWN: Known = Known {
     ..Known::new("MySQL", &["mysql", "mariadb", "innodb"], &["mysqld", "mariadbd"])
 };
 
+/// Packages of the server, of which a machine has one: of MariaDB, Oracle, Percona and Debian.
+pub(crate) const PACKAGES: [&str; 7] = [
+    "mariadb-server-core",
+    "mariadb-server",
+    "mysql-server-core",
+    "mysql-community-server-core",
+    "mysql-community-server",
+    "mysql-server",
+    "percona-server-server",
+];
+
+/// By its files and its command line.
+pub(super) fn listens(program: &Program) -> Option<Listens> {
+    let settings = &program.details.as_ref()?.settings;
+    let value = |name: &str| settings.last(name).map(|set| &set.value);
+    Some(Listens {
+        port: value("port").and_then(|port| port.parse().ok()),
+        socket: value("socket").cloned(),
+    })
+}
+
 /// The size that the command line gives the buffer pool.
 fn buffer_pool(arguments: &[String]) -> String {
     match Innodb::is_pool_among(arguments) {
@@ -84,6 +105,10 @@ fn own(source: &Source, program: &Program, is_container: bool) -> Own {
         .arguments
         .as_ref()
         .and_then(|arguments| conf::large_pages(files.as_ref(), (arguments, &program.file("cmdline"))).into_result());
+    let typed = program.typed();
+    let settings = files
+        .as_ref()
+        .map_or_else(|_| typed.clone(), |options| options.settings.with(&typed));
     let files = files.ok();
     let is_mariadb = program.is_called_mariadb() || files.as_ref().is_some_and(|options| options.names_mariadb);
     // An option of the command line, on or off, holds before the files.
@@ -92,12 +117,13 @@ fn own(source: &Source, program: &Program, is_container: bool) -> Own {
         .as_ref()
         .filter(|_| is_by_file)
         .and_then(|options| conf::memlock(&options.settings));
-    let innodb = files.map(|options| Innodb {
+    let innodb = files.map(|_| Innodb {
         is_mariadb,
-        ..Innodb::of(options.settings.pairs()).with_options(arguments)
+        ..Innodb::of(settings.pairs())
     });
     Own {
         setting,
+        settings,
         lock,
         option_file: root.and_then(|root| conf::option_file(source, &root, arguments)),
         innodb,

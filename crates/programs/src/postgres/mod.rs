@@ -4,14 +4,16 @@ pub mod conf;
 pub mod need;
 pub mod value;
 
-use model::{Cause, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::Own;
 use super::kind::{Known, Load, Server};
-use super::{Program, Setting, Target};
+use super::{Listens, Program, Setting, Target};
+use crate::config::Settings;
 use conf::Configuration;
 use host::Source;
 pub use value::HugePages;
+use value::Value;
 
 const NAME: &str = "huge_pages";
 
@@ -91,8 +93,12 @@ fn configuration(server: &Target) -> Option<String> {
 pub fn in_directory(source: &Source, directory: &str) -> Result<String, String> {
     let directory = directory.trim_end_matches('/');
     let own = format!("{directory}/postgresql.conf");
-    if source.text(&own).known().is_some() {
-        return Ok(own);
+    match source.text(&own) {
+        Reading::Known(_) => return Ok(own),
+        Reading::Unread(why) if why.unread == Cause::Denied => {
+            return Err(format!("{directory} may not be read by this user (run it with sudo)"));
+        }
+        Reading::Unread(_) => {}
     }
     let options = format!("{directory}/postmaster.opts");
     let named = source.text(&options).known().and_then(|text| {
@@ -103,19 +109,11 @@ pub fn in_directory(source: &Source, directory: &str) -> Result<String, String> 
 }
 
 /// Where a running server takes connections, by its own account (`postmaster.pid` in its data directory).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listens {
-    /// TCP port, which is part of the socket's name, too.
-    pub port: u16,
-    /// The directory of its socket; `None` without one.
-    pub socket: Option<String>,
-}
-
 pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Option<Listens> {
     let text = source.text(&format!("/proc/{}/root{directory}/postmaster.pid", program.pid()));
     let lines: Vec<&str> = text.known()?.lines().collect();
     Some(Listens {
-        port: lines.get(3)?.trim().parse().ok()?,
+        port: Some(lines.get(3)?.trim().parse().ok()?),
         socket: lines
             .get(4)
             .map(|path| path.trim().to_owned())
@@ -123,29 +121,40 @@ pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Op
     })
 }
 
-/// `huge_pages`, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that says it. Its
-/// value is one of the documentation's words, whichever of its other names is written there.
+/// `huge_pages`, if it is written anywhere, and all that is: in `postgresql.conf`, `postgresql.auto.conf` or the arguments, the last that
+/// says it. Its value is one of the documentation's words, whichever of its other names is written there.
 fn own(source: &Source, program: &Program, _: bool) -> Own {
     let mut refused = Vec::new();
-    let arguments = program.arguments.as_ref();
-    let setting = arguments.and_then(|arguments| {
-        let in_files = in_files(source, program, &files(arguments), &mut refused);
-        match argument(arguments, NAME) {
-            Some(value) => Ok(Some(Setting::new(program.file("cmdline"), NAME, value))),
-            None => in_files,
-        }
-    });
-    let setting = setting.map(|setting| {
-        setting.map(|Setting { place, name, value }| Setting {
-            value: HugePages::of(&value).map_or(value, |known| known.word().to_owned()),
-            place,
-            name,
-        })
-    });
+    let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+    let (set, denied) = in_files(source, program, &files(arguments), &mut refused);
+    let settings = set.with(&program.typed());
+    let setting = match (settings.last(NAME), denied.or(program.arguments.unread().cloned())) {
+        (None, Some(why)) => Reading::Unread(why),
+        (set, _) => Reading::Known(set.cloned().map(|set| Setting {
+            value: HugePages::of(&set.value).map_or(set.value, |known| known.word().to_owned()),
+            ..set
+        })),
+    };
     Own {
         setting,
+        settings,
         refused,
         ..Own::default()
+    }
+}
+
+/// The setting by which the shared memory of a server is of another type than mmap, and so takes no huge pages (sysv_shmem.c).
+pub fn no_mmap(settings: &Settings) -> Option<&Setting> {
+    let set = settings.last("shared_memory_type")?;
+    (!set.value.eq_ignore_ascii_case("mmap")).then_some(set)
+}
+
+/// The size of the pages that a server asks for; `None` for the system's own.
+pub fn page(settings: &Settings) -> Option<Bytes> {
+    let set = settings.last("huge_page_size")?;
+    match value::value(&set.name, &set.value) {
+        Ok(Some(Value::Bytes(page))) => Some(page).filter(|page| page.0 > 0),
+        _ => None,
     }
 }
 
@@ -222,32 +231,39 @@ pub fn auto_conf(file: &str, text: &str) -> String {
     format!("{directory}/postgresql.auto.conf")
 }
 
+/// What they set, the strongest last, and why one of them could not be read.
 fn in_files(
     source: &Source,
     program: &Program,
     files: &[String],
     refused: &mut Vec<Unread>,
-) -> Result<Option<Setting>, Unread> {
-    let (mut first, mut denied) = (None, None);
-    for path in files {
+) -> (Settings, Option<Unread>) {
+    let (mut set, mut denied) = (Settings::default(), None);
+    for path in files.iter().rev() {
         match Configuration::read(source, &program.file("root"), path) {
             Ok(mut read) => {
                 refused.append(&mut read.refused);
-                first = first.or(read.settings.last(NAME).cloned());
+                set = set.with(&read.settings);
             }
             Err(why) if why.unread == Cause::Denied => denied = Some(why),
             Err(_) => {}
         }
     }
-    match (first, denied) {
-        (None, Some(why)) => Err(why),
-        (first, _) => Ok(first),
-    }
+    (set, denied)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{auto_conf, files, settings_of};
+    use super::{auto_conf, files, in_directory, settings_of};
+    use host::{Source, Tree};
+
+    #[test]
+    fn a_directory_that_may_not_be_read_is_not_said_to_hold_nothing() {
+        let why = |tree: Tree| in_directory(&Source::from_tree("made", tree), "/pg/").expect_err("no file");
+        let denied = why(Tree::new().denied("/pg/postgresql.conf"));
+        assert!(denied.starts_with("/pg may not be read by this user"), "{denied}");
+        assert!(why(Tree::new()).starts_with("/pg holds no postgresql.conf"));
+    }
 
     #[test]
     fn arguments_are_taken_as_getopt_takes_them_and_the_last_one_holds() {

@@ -113,11 +113,18 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::parse`].
     pub fn of(set: &Settings) -> Result<Self, ConfError> {
-        let mut settings = Self::default();
+        Self::default().with(set)
+    }
+
+    /// The same settings with these over them, such as those of a command line.
+    ///
+    /// # Errors
+    /// As [`Postgres::parse`].
+    pub fn with(mut self, set: &Settings) -> Result<Self, ConfError> {
         for Setting { place, name, value } in set.iter() {
-            settings.take(place, name, value)?;
+            self.take(place, name, value)?;
         }
-        Ok(settings)
+        Ok(self)
     }
 
     /// The same settings with those of another file over them, as `postgresql.auto.conf` is read last.

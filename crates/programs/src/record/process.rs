@@ -10,6 +10,7 @@ use super::recorder::Recorder;
 use super::table::{memory_mounts, whole};
 use super::{accounts, secrets, settings, threads};
 use crate::config::postgres::Configuration;
+use crate::packages::STATUS;
 use crate::vms;
 use crate::{self as programs, Area, Kind, Program, areas, glibc, is_tunable, jvm, locks, postgres, zero_ended};
 use host::Membership;
@@ -185,11 +186,19 @@ fn record_own_files(recorder: &mut Recorder<'_>, program: &Program, areas: &[Are
             recorder.file(&format!("{root}{directory}/postmaster.pid"), LARGEST_FILE, whole);
             recorder.tree.insert(&cwd, Node::Link(directory));
         }
+        // A plan looks for the files of a server that runs in no container where the machine has them.
+        let membership = Membership::read(recorder.source, program.pid());
+        let is_container = membership.known().is_none_or(Membership::is_container);
         for path in postgres::files(arguments) {
-            settings::record_postgres(recorder, &format!("{root}{path}"));
             let read = Configuration::read(recorder.source, &root, &path);
-            for included in read.unwrap_or_default().files.iter().skip(1) {
-                settings::record_postgres(recorder, &format!("{root}{included}"));
+            let read = read.unwrap_or_default().files.into_iter().skip(1);
+            for path in std::iter::once(path).chain(read) {
+                let own = format!("{root}{path}");
+                settings::record_postgres(recorder, &own);
+                // Not read once more: what a process names is read with its rights alone.
+                if let Some(kept) = recorder.tree.bytes(&own).ok().filter(|_| !is_container) {
+                    recorder.tree.insert(&path, Node::File(kept));
+                }
             }
         }
     }
@@ -203,8 +212,11 @@ fn record_own_files(recorder: &mut Recorder<'_>, program: &Program, areas: &[Are
         let version = |bytes: &[u8]| Kept::whole(&glibc::telling_part(bytes));
         recorder.file(&format!("{root}{path}"), LARGEST_LIBRARY, version);
     }
-    if program.is(Kind::Mongo) == Ok(true) {
-        recorder.file("/var/lib/dpkg/status", Bytes::mib(16), settings::mongo_package);
+    if [Kind::Mongo, Kind::Mysql]
+        .iter()
+        .any(|kind| program.is(*kind) == Ok(true))
+    {
+        recorder.file(STATUS, Bytes::mib(16), settings::packages);
     }
 }
 

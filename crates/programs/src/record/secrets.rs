@@ -1,5 +1,7 @@
 //! Finds what looks like a secret in arguments, environment values and lines of configuration, and takes it out.
 
+use std::ops::Range;
+
 use crate::config::files::open_quote;
 
 /// What stands in its place.
@@ -7,23 +9,25 @@ pub(super) const REDACTED: &str = "<redacted>";
 
 /// Parts of the names of settings whose values are secrets.
 const NAMES: [&str; 16] = [
-    "access-key",
-    "access_key",
     "accesskey",
-    "api-key",
-    "api_key",
+    "accountkey",
     "apikey",
+    "connectionstring",
     "credential",
+    "instrumentationkey",
+    "licensekey",
     "masterauth",
     "passphrase",
     "passwd",
     "password",
-    "private-key",
-    "private_key",
+    "privatekey",
     "requirepass",
     "secret",
+    "sstauth",
     "token",
 ];
+/// Whole words of such names, which are parts of other words too.
+const WORDS: [&str; 3] = ["pass", "pw", "pwd"];
 /// Beginnings of tokens that are secrets wherever they stand: of JSON web tokens, GitHub, GitLab, Slack, AWS, Vault.
 const TOKENS: [&str; 9] = [
     "AKIA",
@@ -38,35 +42,63 @@ const TOKENS: [&str; 9] = [
 ];
 /// The least length of such a token.
 const TOKEN_LENGTH: usize = 16;
-/// Clients whose short option is a password, by the beginning of their name.
-const CLIENTS: [(&str, &str); 9] = [
-    ("mysql", "-p"),
-    ("mariadb", "-p"),
-    ("sshpass", "-p"),
-    ("7z", "-p"),
-    ("rar", "-p"),
-    ("zip", "-P"),
-    ("unzip", "-P"),
-    ("redis-cli", "-a"),
-    ("valkey-cli", "-a"),
+/// What an option of a client has.
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    /// A password, in the same word alone: a word behind `mysql -p` is the name of a database.
+    Joined,
+    /// A password, in the same word or in the next.
+    Password,
+    /// `NAME:PASSWORD`, in the same word or in the next.
+    Login,
+}
+
+/// A client, by the beginning of its name, its options, and what those take.
+type Client = (&'static str, &'static [&'static str], Takes);
+
+const CLIENTS: [Client; 11] = [
+    ("mysql", &["-p"], Takes::Joined),
+    ("mariadb", &["-p"], Takes::Joined),
+    ("7z", &["-p"], Takes::Joined),
+    ("rar", &["-p"], Takes::Joined),
+    ("sshpass", &["-p"], Takes::Password),
+    ("zip", &["-P"], Takes::Password),
+    ("unzip", &["-P"], Takes::Password),
+    ("redis-cli", &["-a"], Takes::Password),
+    ("valkey-cli", &["-a"], Takes::Password),
+    ("curl", &["--user", "--proxy-user", "-u", "-U"], Takes::Login),
+    ("etcdctl", &["--user"], Takes::Login),
 ];
-/// Options whose value may be `NAME:PASSWORD`.
-const LOGINS: [&str; 5] = ["-u", "-U", "--user", "--proxy-user", "--login"];
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// Is the value of a setting of this name a secret?
 pub(super) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    NAMES.iter().any(|part| name.contains(part))
+    let plain = name.replace(['-', '_', '.'], "").to_ascii_lowercase();
+    let last = last_word(name).to_ascii_lowercase();
+    NAMES.iter().any(|part| plain.contains(part)) || WORDS.contains(&&*last)
+}
+
+/// `Pass` of `db.proxyPass`, and `pass` of `db_pass`.
+fn last_word(name: &str) -> &str {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let starts = last.char_indices().zip(last.chars().skip(1));
+    let inner = starts.filter(|((_, one), next)| one.is_lowercase() && next.is_uppercase());
+    inner.last().map_or(last, |((at, one), _)| &last[at + one.len_utf8()..])
 }
 
 /// Arguments without what looks like a secret, and the names of the options it was taken from.
 pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
-    let short = arguments.first().and_then(|first| short_option(first));
+    let mut client = None;
     let mut kept: Vec<String> = Vec::new();
     let mut taken = Vec::new();
     for argument in arguments {
         let before = kept.last().map_or("", String::as_str);
-        let clean = argument_after(before, argument, short);
+        // Behind an option it may be the name of anything; a login has its own form.
+        let is_named = |found: &&Client| !before.starts_with('-') || found.2 == Takes::Login;
+        client = client_of(argument).filter(is_named).or(client);
+        let is_secret_object = argument.starts_with("secret,") || argument.contains(r#""qom-type":"secret"#);
+        let more: &[&str] = if is_secret_object { &["data"] } else { &[] };
+        let clean = of_option(before, argument, client).unwrap_or_else(|| commands(argument, more));
         if clean != *argument {
             taken.push(name_of(before, argument));
         }
@@ -75,31 +107,49 @@ pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
     (kept, taken)
 }
 
-/// The option of a password of that client, by its path, behind a key of a unit too.
-fn short_option(program: &str) -> Option<&'static str> {
+/// The client, by its path, behind a key of a unit too.
+fn client_of(program: &str) -> Option<&'static Client> {
     let name = program.rsplit(['/', '=']).next().unwrap_or(program);
-    let client = CLIENTS.iter().find(|(client, _)| name.starts_with(client));
-    client.map(|(_, option)| *option)
+    CLIENTS.iter().find(|(client, ..)| name.starts_with(client))
 }
 
-/// One argument, known the one before it.
-fn argument_after(before: &str, argument: &str, short: Option<&str>) -> String {
-    let waits = before.starts_with('-') && !before.contains('=') && (is_secret_name(before) || Some(before) == short);
+/// One argument by the option before it or its client's own; `None` if neither takes a secret.
+fn of_option(before: &str, argument: &str, client: Option<&Client>) -> Option<String> {
+    let waits = before.starts_with('-') && !before.contains('=') && is_secret_name(before);
     if waits && !argument.starts_with("--") {
-        return REDACTED.to_owned();
+        return Some(REDACTED.to_owned());
     }
-    if let Some(rest) = short.and_then(|option| argument.strip_prefix(option))
-        && !rest.is_empty()
+    // QEMU takes the keys in any order, and the value may have commas.
+    if before.trim_start_matches('-') == "fw_cfg"
+        && let Some(at) = argument.find("string=")
+        && (at == 0 || argument[..at].ends_with(','))
     {
-        return argument.replacen(rest, REDACTED, 1);
+        return Some(format!("{}string={REDACTED}", &argument[..at]));
     }
-    if LOGINS.contains(&before)
-        && let Some((name, _)) = argument.split_once(':')
-    {
-        return format!("{name}:{REDACTED}");
-    }
-    let is_secret_object = argument.starts_with("secret,") || argument.contains(r#""qom-type":"secret"#);
-    text(argument, if is_secret_object { &["data"] } else { &[] })
+    of_client(before, argument, client?)
+}
+
+/// The argument without what an option of this client takes; `None` if it has nothing of it.
+fn of_client(before: &str, argument: &str, (_, options, takes): &Client) -> Option<String> {
+    let value = if *takes != Takes::Joined && options.contains(&before) {
+        argument
+    } else {
+        options.iter().find_map(|option| {
+            let joined = argument.strip_prefix(option)?;
+            let is_long = option.starts_with("--");
+            if is_long {
+                joined.strip_prefix('=')
+            } else {
+                Some(joined)
+            }
+        })?
+    };
+    let secret = match takes {
+        Takes::Login => value.split_once(':')?.1,
+        Takes::Joined | Takes::Password => value,
+    };
+    let start = argument.len() - secret.len();
+    (!secret.is_empty() && !is_reference(secret)).then(|| format!("{}{REDACTED}", &argument[..start]))
 }
 
 /// What to call it in the list of what was taken out: never the secret itself.
@@ -119,7 +169,7 @@ fn name_of(before: &str, argument: &str) -> String {
 
 /// A line of configuration without what looks like a secret: `password = x`, `requirepass x`, `//user:x@host`.
 pub(super) fn line(line: &str) -> String {
-    let clean = words(&text(&of_sudo(line), &[]));
+    let clean = commands(line, &[]);
     let mut words = line.trim_start().splitn(2, [' ', '\t']);
     match (words.next(), words.next()) {
         (Some(name), Some(_)) if clean == line && is_secret_name(name) && !name.starts_with(['#', ';', '[']) => {
@@ -127,6 +177,11 @@ pub(super) fn line(line: &str) -> String {
         }
         _ => clean,
     }
+}
+
+/// A text that may be commands. `more` are further names of secrets.
+fn commands(of: &str, more: &[&str]) -> String {
+    words(&text(&of_sudo(of), more))
 }
 
 /// Without the password that `sudo -S` reads: what is echoed into it, or a word behind `<<<`.
@@ -157,13 +212,12 @@ fn of_sudo(line: &str) -> String {
     parts.join("|")
 }
 
-/// The words of commands in a line: of each client its own option, up to the sign that ends the command.
-fn words(line: &str) -> String {
-    const QUOTES: [char; 2] = ['"', '\''];
-    let (mut clean, mut before, mut short, mut open) = (String::new(), "", None, None);
+/// The words of commands: of each client its own option, up to the sign or the line's end that ends the command.
+fn words(text: &str) -> String {
+    let (mut clean, mut before, mut client, mut open) = (String::new(), "", None, None);
     // The quote that opens a value went with it.
     let mut is_gone = false;
-    for piece in line.split_inclusive([' ', '\t']) {
+    for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
         let bare = word.trim_matches(|c: char| "\"'`();|&".contains(c));
         // The rest of a value in quotes.
@@ -177,25 +231,23 @@ fn words(line: &str) -> String {
             };
             continue;
         }
-        if bare.is_empty() {
-            clean += piece;
-            continue;
-        }
-        short = short_option(bare).or(short);
-        let own = argument_after(before, bare, short);
-        if own == bare {
-            clean += piece;
-        } else {
+        client = client_of(bare).or(client);
+        let own = of_option(before, bare, client).filter(|own| !bare.is_empty() && own != bare);
+        if let Some(own) = own {
             is_gone = bare.contains(QUOTES);
             let end = word.find(bare).map_or(word.len(), |at| at + bare.len());
             open = open_quote(None, word).filter(|_| open_quote(None, &word[..end]).is_some());
             let whole = word.trim_end_matches([';', '|', '&', ')']);
             let own = piece.replacen(if is_gone { whole } else { bare }, &own, 1);
             clean += if open.is_some() { own.trim_end() } else { own.as_str() };
+        } else {
+            clean += piece;
         }
-        before = bare;
-        if word.ends_with([';', '|', '&']) {
-            (before, short) = ("", None);
+        if !bare.is_empty() {
+            before = bare;
+        }
+        if word.ends_with([';', '|', '&']) || (piece.ends_with('\n') && !word.ends_with('\\')) {
+            (before, client) = ("", None);
         }
     }
     clean
@@ -216,11 +268,18 @@ fn pairs(text: &str, more: &[&str]) -> String {
         rest = right;
         let name = last_name(left);
         // `://` is no pair, and a name before `::` is a path in a program.
-        if !(is_secret_name(name) || more.contains(&name)) || right.starts_with([':', '/']) {
+        // Ceph's key in the name of an image: `rbd:pool/image:id=x:key=AQ..==`.
+        let is_header = name.to_ascii_lowercase().ends_with("authorization");
+        let is_secret = is_header || is_secret_name(name) || more.contains(&name) || clean.ends_with(":key=");
+        if !is_secret || right.starts_with([':', '/']) {
             continue;
         }
-        let value = value_of(right);
-        if !right[value.clone()].is_empty() {
+        let before = &text[..text.len() - right.len()];
+        let value = match is_header {
+            true => credentials(before, right),
+            false => value_of(before, right),
+        };
+        if !is_none(&right[value.clone()]) {
             clean = clean + &right[..value.start] + REDACTED;
             rest = &right[value.end..];
         }
@@ -235,17 +294,77 @@ fn last_name(text: &str) -> &str {
     &end[start.map_or(0, |at| at + end[at..].chars().next().map_or(1, char::len_utf8))..]
 }
 
-/// Where the value lies: quoted, or up to the next blank or separator.
-fn value_of(text: &str) -> std::ops::Range<usize> {
+/// Is there no secret in a value? MongoDB has `authorization: enabled`.
+fn is_none(value: &str) -> bool {
+    matches!(value, "" | "enabled" | "disabled") || is_reference(value)
+}
+
+/// A variable of a shell, or a file that it reads: where the secret is, not the secret.
+fn is_reference(value: &str) -> bool {
+    let Some(rest) = value.strip_prefix('$') else {
+        return false;
+    };
+    let name = rest.strip_prefix('{').unwrap_or(rest).trim_end_matches('}');
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    rest.starts_with("(cat") || (!name.is_empty() && name.chars().all(is_name))
+}
+
+/// Where the secret of a header lies: behind the scheme, up to the quote that was open before its name.
+fn credentials(before: &str, text: &str) -> Range<usize> {
+    let mut value = value_of(before, text);
+    if !text[..value.start].ends_with(QUOTES) {
+        let outside = before[..before.len() - 1].strip_suffix(last_name(before));
+        let own = outside.and_then(|outside| Some((outside, outside.chars().last().filter(|c| QUOTES.contains(c))?)));
+        let (escape, quote) = match own {
+            Some((outside, quote)) => {
+                let outside = &outside[..outside.len() - 1];
+                (&outside[outside.trim_end_matches('\\').len()..], Some(quote))
+            }
+            None => ("", open_quote(None, before)),
+        };
+        let rest = &text[value.start..];
+        let end = quote.and_then(|quote| closing(rest, escape, quote));
+        value.end = value.start + end.or_else(|| rest.find('\n')).unwrap_or(rest.len());
+    }
+    match text[value.clone()].split_once(' ') {
+        Some((scheme, secret)) if scheme.chars().all(char::is_alphabetic) => {
+            value.end - secret.trim_start().len()..value.end
+        }
+        _ => value,
+    }
+}
+
+/// Where the value lies: quoted, behind `=` in braces too, or up to the next blank or separator.
+fn value_of(before: &str, text: &str) -> Range<usize> {
     let start = text.len() - text.trim_start_matches([' ', '\t']).len();
     let value = &text[start..];
-    if let Some(quote @ ('"' | '\'')) = value.chars().next() {
-        let inner = &value[1..];
-        let end = inner.find(quote).unwrap_or(inner.len());
-        return start + 1..start + 1 + end;
+    // A quote within quotes is escaped: `\"`.
+    let escapes = value.len() - value.trim_start_matches('\\').len();
+    let (escape, quoted) = value.split_at(escapes);
+    if let Some(quote @ ('"' | '\'')) = quoted.chars().next() {
+        let inner = &quoted[1..];
+        let end = closing(inner, escape, quote).unwrap_or(inner.len());
+        return start + escapes + 1..start + escapes + 1 + end;
+    }
+    // `}` in it is doubled, in strings that open a database.
+    if let Some(inner) = value.strip_prefix('{').filter(|_| before.ends_with('=')) {
+        let rest = inner.replace("}}", "  ");
+        return start + 1..start + 1 + rest.find('}').unwrap_or(inner.len());
     }
     let end = value.find(|c: char| c.is_whitespace() || ",;&}\"'".contains(c));
     start..start + end.unwrap_or(value.len())
+}
+
+/// Where the quote stands that closes what one with this escape opened; one with another escape, or of a command in `$(..)`, is part
+/// of the value.
+fn closing(text: &str, escape: &str, quote: char) -> Option<usize> {
+    text.match_indices(quote).map(|(at, _)| at).find_map(|at| {
+        let before = &text[..at];
+        let own = before.len() - before.trim_end_matches('\\').len();
+        let is_in_command = before.matches("$(").count() > before.matches(')').count();
+        let closes = own == escape.len() || (escape.is_empty() && own.is_multiple_of(2));
+        (closes && !is_in_command).then(|| at - escape.len())
+    })
 }
 
 /// `scheme://user:password@host`.
@@ -285,127 +404,5 @@ fn tokens(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{arguments, line};
-
-    fn clean(command: &str) -> (String, Vec<String>) {
-        let words: Vec<String> = command.split('|').map(str::to_owned).collect();
-        let (kept, taken) = arguments(&words);
-        (kept.join("|"), taken)
-    }
-
-    #[test]
-    fn passwords_in_arguments_are_taken_out_and_named() {
-        for (command, kept, taken) in [
-            ("app|--password=s3cret|-x", "app|--password=<redacted>|-x", "--password"),
-            (
-                "app|--db-password|s3cret",
-                "app|--db-password|<redacted>",
-                "--db-password",
-            ),
-            (
-                "java|-Ddb.password=s3cret",
-                "java|-Ddb.password=<redacted>",
-                "-Ddb.password",
-            ),
-            ("/usr/bin/mysqldump|-ps3cret", "/usr/bin/mysqldump|-p<redacted>", "-p"),
-            ("redis-cli|-a|s3cret", "redis-cli|-a|<redacted>", "-a"),
-            ("curl|-u|me:s3cret", "curl|-u|me:<redacted>", "-u"),
-            (
-                "app|postgres://me:s3cret@db/x",
-                "app|postgres://me:<redacted>@db/x",
-                "an argument",
-            ),
-            ("app|https://s3cret@db", "app|https://<redacted>@db", "an argument"),
-            (
-                "psql|host=db password='s3 cret' user=x",
-                "psql|host=db password='<redacted>' user=x",
-                "an argument",
-            ),
-            (
-                "app|{\"api_key\": \"s3cret\", \"n\": 1}",
-                "app|{\"api_key\": \"<redacted>\", \"n\": 1}",
-                "an argument",
-            ),
-            (
-                "qemu|-object|secret,id=a,data=s3cret",
-                "qemu|-object|secret,id=a,data=<redacted>",
-                "-object",
-            ),
-            ("app|--x|ghp_s3cretabcdefghijk", "app|--x|<redacted>", "--x"),
-        ] {
-            assert_eq!(clean(command), (kept.to_owned(), vec![taken.to_owned()]), "{command}");
-        }
-    }
-
-    #[test]
-    fn what_decides_page_sizes_stays_as_it_is() {
-        for command in [
-            "java|-Xmx4g|-XX:+UseLargePages|-XX:LargePageSizeInBytes=2m|-cp|/a:/b|Main",
-            "postgres|-D|/var/lib/postgresql|-c|config_file=/etc/postgresql/15/main/postgresql.conf",
-            "qemu-system-x86_64|-m|4G|-object|memory-backend-file,id=mem,mem-path=/dev/hugepages,size=4G,prealloc=on",
-            "firecracker|--api-sock|/run/fc.sock|--config-file|/etc/fc.json",
-            "testpmd|-l|0-3|--huge-dir|/dev/hugepages|--socket-mem=1024,0|-p|0x3",
-            "redis-server|*:6379",
-        ] {
-            assert_eq!(clean(command), (command.to_owned(), vec![]));
-        }
-    }
-
-    #[test]
-    fn lines_of_configuration_lose_their_secrets_only() {
-        for (from, to) in [
-            ("requirepass s3cret", "requirepass <redacted>"),
-            (
-                "x; mysql -uroot -ps3cret -e 'a'; y -pz",
-                "x; mysql -uroot -p<redacted> -e 'a'; y -pz",
-            ),
-            ("sshpass -p 's3 cret' ssh x", "sshpass -p '<redacted>' ssh x"),
-            ("sh -c 'mysql -ps3cret' > /x y", "sh -c 'mysql -p<redacted>' > /x y"),
-            ("mysql -p's3 cret' x; y", "mysql -p<redacted> x; y"),
-            ("mysql -p's3cret'; y", "mysql -p<redacted>; y"),
-            ("curl -u me:s3cret http://x", "curl -u me:<redacted> http://x"),
-            (
-                "@reboot echo s3cret | sudo -S sysctl -w vm.nr_hugepages=8",
-                "@reboot echo <redacted> | sudo -S sysctl -w vm.nr_hugepages=8",
-            ),
-            (
-                "sudo -S <<< s3cret tee /proc/sys/vm/nr_hugepages",
-                "sudo -S <<< <redacted> tee /proc/sys/vm/nr_hugepages",
-            ),
-            (
-                "echo 8 | sudo tee /proc/sys/vm/nr_hugepages",
-                "echo 8 | sudo tee /proc/sys/vm/nr_hugepages",
-            ),
-            ("--db-password s3cret", "--db-password <redacted>"),
-            ("postgres - memlock 8388608", "postgres - memlock 8388608"),
-            ("password = s3cret", "password = <redacted>"),
-            (
-                "primary_conninfo = 'host=a password=s3cret'",
-                "primary_conninfo = 'host=a password=<redacted>'",
-            ),
-            ("huge_pages = try # ask first", "huge_pages = try # ask first"),
-            ("vm.nr_hugepages=512", "vm.nr_hugepages=512"),
-        ] {
-            assert_eq!(line(from), to);
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
-
-        #[test]
-        fn a_password_never_survives_and_nothing_panics(
-            before in "[a-z =:,'\"/@é-]{0,12}",
-            name in "(--|-D|)[a-z.]{0,6}(password|TOKEN|api_key|Secret)",
-            sign in "(=|: |=\"|:')",
-        ) {
-            let argument = format!("{before} {name}{sign}hunter2");
-            let (kept, _) = arguments(&["app".to_owned(), argument.clone()]);
-            prop_assert!(!kept.concat().contains("hunter2"), "{argument} -> {kept:?}");
-            prop_assert!(!line(&argument).contains("hunter2"), "{argument}");
-        }
-    }
-}
+#[path = "secrets_tests.rs"]
+mod tests;

@@ -10,7 +10,8 @@ use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
 use crate::config::{applies_sysctl, hugetlb_files};
 use crate::locks;
-use crate::mongo::PACKAGES;
+use crate::packages::installed;
+use crate::{mongo, mysql};
 use host::tree::Node;
 
 /// A file of configuration is written by people.
@@ -157,22 +158,18 @@ pub(super) fn about_locks(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| locks::setting(line).is_some())
 }
 
-/// What dpkg says of MongoDB's server; the list of all other packages stays out.
-pub(super) fn mongo_package(bytes: &[u8]) -> Kept {
+/// What dpkg says of servers whose version decides; the list of all other packages stays out.
+pub(super) fn packages(bytes: &[u8]) -> Kept {
     let text = String::from_utf8_lossy(bytes);
-    let mut blocks = text.split("\n\n").filter(|block| {
-        PACKAGES
-            .iter()
-            .any(|name| block.contains(&format!("Package: {name}\n")))
+    let names: Vec<&str> = [&mongo::PACKAGES[..], &mysql::PACKAGES].concat();
+    let kept = installed(&text, &names).map(|block| {
+        let lines = block.lines();
+        let lines = lines.filter(|line| line.starts_with("Package:") || line.starts_with("Version:"));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
     });
-    match blocks.next() {
-        None => Kept::idle(),
-        Some(block) => {
-            let lines = block
-                .lines()
-                .filter(|line| line.starts_with("Package:") || line.starts_with("Version:"));
-            Kept::whole(lines.map(|line| format!("{line}\n")).collect::<String>().as_bytes())
-        }
+    match kept.collect::<Vec<_>>().join("\n") {
+        none if none.is_empty() => Kept::idle(),
+        kept => Kept::whole(kept.as_bytes()),
     }
 }
 

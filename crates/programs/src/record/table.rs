@@ -94,9 +94,17 @@ fn first_block(content: &[u8]) -> Kept {
     Kept::whole(&[first, &of_power.concat()].concat())
 }
 
-/// File systems that hand out pages, control groups, and that of the settings.
+/// File systems that hand out pages, control groups, that of the settings, and that of the processes (`hidepid`).
 pub(super) fn memory_mounts(content: &[u8]) -> Kept {
-    let kinds: [&[u8]; 6] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2", b"sysfs", b"fuse.lxcfs"];
+    let kinds: [&[u8]; 7] = [
+        b"hugetlbfs",
+        b"tmpfs",
+        b"cgroup",
+        b"cgroup2",
+        b"sysfs",
+        b"fuse.lxcfs",
+        b"proc",
+    ];
     let keeps = |line: &&[u8]| {
         line.split(|&byte| byte == b' ')
             .nth(2)

@@ -105,7 +105,31 @@ fn where_a_postgresql_server_takes_connections_is_kept() {
     let source = Source::from_tree("captured", captured);
     let servers = crate::targets(&source, &Snapshot::take(&source), "postgres").expect("a server");
     let listens = servers[0].listens.as_ref().expect("where it listens");
-    assert_eq!((listens.port, listens.socket.as_deref()), (5433, Some("/run/pg")));
+    assert_eq!((listens.port, listens.socket.as_deref()), (Some(5433), Some("/run/pg")));
+}
+
+/// A plan looks there for the file of a server that runs in no container.
+#[test]
+fn the_files_of_a_postgresql_server_are_kept_where_the_machine_has_them() {
+    let captured = |group: &str| {
+        let tree = machine()
+            .file("/proc/7/status", "Name:\tpostgres\nVmRSS:\t   1024 kB\n")
+            .file("/proc/7/cmdline", "/usr/bin/postgres\0-D\0/srv/pg\0")
+            .line("/proc/7/cgroup", group);
+        let at = "/proc/7/root/srv/pg";
+        let tree = tree.file(&format!("{at}/postgresql.conf"), "include 'own.conf'\n");
+        let tree = tree.file(&format!("{at}/own.conf"), "shared_buffers = 1GB\n");
+        capture(&Source::from_tree("test", tree), PROCESSES).tree
+    };
+    let (host, container) = (
+        captured("0::/system.slice/pg.service"),
+        captured("0::/docker/0123456789abcdef"),
+    );
+    for file in ["/srv/pg/postgresql.conf", "/srv/pg/own.conf"] {
+        assert!(node(&host, file).is_some(), "{file}");
+        assert!(node(&host, &format!("/proc/7/root{file}")).is_some(), "{file}");
+        assert!(node(&container, file).is_none(), "{file} is another one there");
+    }
 }
 
 #[test]

@@ -9,14 +9,16 @@ use crate::{Kind, Program, containers, vms};
 /// Fewer characters of a container's id mean too many of them.
 const LEAST_ID: usize = 6;
 
-/// That nothing goes by a word.
-pub(super) fn nothing(word: &str) -> String {
+/// That nothing goes by a word, if all processes were read, or that nothing of what was read does.
+pub(super) fn nothing(word: &str, all_read: bool) -> String {
     let title = match Kind::of_word(word) {
         Some(Kind::Mysql) => "MySQL or MariaDB",
         Some(kind) => kind.title(),
-        None => return format!("no process, virtual machine, unit or container is called `{word}`"),
+        None if all_read => return format!("no process, virtual machine, unit or container is called `{word}`"),
+        None => return format!("no process, virtual machine, unit or container that could be read is called `{word}`"),
     };
-    format!("no {title} process runs here, which is what `{word}` means")
+    let runs = if all_read { "runs here" } else { "was found" };
+    format!("no {title} process {runs}, which is what `{word}` means")
 }
 
 /// The first way of reading the word that finds anything.

@@ -14,6 +14,7 @@ pub(super) fn parse(argv: &[String]) -> Asked {
     let asked = asked(argv);
     Asked {
         memory: asked.memory.into_iter().flat_map(around_the_hole).collect(),
+        bound: Vec::new(),
         ..asked
     }
 }
@@ -24,15 +25,18 @@ pub(crate) fn asked(argv: &[String]) -> Asked {
     let main = options(argv, "memory");
     // With zones, `--memory size=0` holds no memory of its own.
     let all: Vec<Vec<(String, String)>> = main.iter().chain(&zones).map(|text| parts(text)).collect();
+    let node = |parts| value(parts, "host_numa_node").map(str::to_owned);
+    let (memory, bound) = all
+        .iter()
+        .filter_map(|parts| Some((region(parts)?, node(parts))))
+        .unzip();
     Asked {
-        memory: all.iter().filter_map(|parts| region(parts)).collect(),
+        memory,
+        bound,
         // It has no option for a name; its socket is what people know it by.
         name: options(argv, "api-socket").last().map(|text| socket(text)),
-        prealloc: all
-            .iter()
-            .any(|parts| is_on(parts, "prefault") || is_on(parts, "prealloc")),
+        prealloc: all.iter().any(|parts| is_on(parts, "prefault")),
         shared: all.iter().any(|parts| is_on(parts, "shared")),
-        ..Asked::default()
     }
 }
 

@@ -10,7 +10,7 @@ mod ram;
 #[cfg(test)]
 mod tests;
 
-use model::process::MappingPages;
+use model::process::{MappingPages, Unseen};
 use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
@@ -32,26 +32,61 @@ const MOST_DESCRIPTORS: usize = 4096;
 /// smaps of a large process.
 const LONGEST_SMAPS: Bytes = Bytes::gib(1);
 
-/// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
-pub fn list(source: &Source) -> Reading<Vec<Vm>> {
-    source.pids().map(|pids| {
-        let found = spread::over(source, &pids, |&pid| vm(source, pid));
-        found.into_iter().flatten().collect()
-    })
+/// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM. Beside them, those of which
+/// neither is known. Absent if there is no process at all.
+pub fn list(source: &Source) -> (Reading<Vec<Vm>>, Unseen) {
+    let mut unseen = processes::unseen(source);
+    let vms = source.pids().and_then(|pids| {
+        let found = spread::over(source, &pids, |&pid| look(source, pid));
+        if found.iter().all(|found| matches!(found, Ok(None))) {
+            processes::list(source).into_result()?;
+        }
+        found
+            .iter()
+            .filter_map(|found| found.as_ref().err())
+            .for_each(|why| unseen.add(why));
+        Ok(found.into_iter().filter_map(|found| found.ok()??).collect())
+    });
+    (vms, unseen)
 }
 
-/// The machine that a process runs; `None` if it runs none, or has just ended.
+/// The machine that a process runs; `None` if it runs none, could not be read, or has just ended.
 pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
-    let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
-    let mut argv = zero_ended(bytes.known()?);
+    look(source, pid).ok()??
+}
+
+/// Nothing for what is no program: a thread of the kernel, or one that has just ended.
+///
+/// # Errors
+/// Why it could not be read whether a program runs a machine.
+fn look(source: &Source, pid: u32) -> Result<Option<Option<Vm>>, Unread> {
+    let denied = |why: Unread| {
+        if why.unread == Cause::Denied {
+            Err(why)
+        } else {
+            Ok(None)
+        }
+    };
+    let mut argv = match source.bytes(&format!("/proc/{pid}/cmdline")) {
+        Reading::Known(bytes) => zero_ended(&bytes),
+        Reading::Unread(why) => return denied(why),
+    };
     argv.retain(|word| !word.is_empty());
-    let own_name = file_name(argv.first()?);
+    let Some(own_name) = argv.first().map(|first| file_name(first)) else {
+        return Ok(None);
+    };
     let program = Kind::of(own_name, &argv).filter(|kind| kind.is_hypervisor());
-    let kvm = holds_kvm(source, pid);
-    if program.is_none() && kvm.known() != Some(&true) {
-        return None;
+    match (program, holds_kvm(source, pid)) {
+        (None, Reading::Unread(why)) if why.unread == Cause::Denied => Err(why),
+        (None, Reading::Known(false) | Reading::Unread(_)) => Ok(Some(None)),
+        (program, kvm) => Ok(Some(Some(read(source, pid, &argv, (program, kvm))))),
     }
-    let asked = asked(source, pid, program, &argv);
+}
+
+/// What is known of a machine, whose process is `program` or holds one of KVM.
+fn read(source: &Source, pid: u32, argv: &[String], (program, kvm): (Option<Kind>, Reading<bool>)) -> Vm {
+    let own_name = argv.first().map_or("", |first| file_name(first));
+    let asked = asked(source, pid, program, argv);
     let mounts = MountTree::of_process(source, pid);
     let configured = asked
         .as_ref()
@@ -78,7 +113,7 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
         mismatches: Vec::new(),
     };
     vm.mismatches = mismatch::all(&vm, &|| why_base(source, pid, &mappings));
-    Some(vm)
+    vm
 }
 
 /// Why most of a guest's memory that is on base pages is.

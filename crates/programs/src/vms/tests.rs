@@ -118,7 +118,7 @@ fn libvirt_writes_json_and_names_the_guest() {
 #[test]
 fn cloud_hypervisor_maps_memory_around_the_hole() {
     let asked = cloud_hypervisor::parse(&argv(
-        "cloud-hypervisor --api-socket path=/run/a.sock --memory size=4G,hugepages=on,hugepage_size=2M,shared=on,prealloc=on",
+        "cloud-hypervisor --api-socket path=/run/a.sock --memory size=4G,hugepages=on,hugepage_size=2M,shared=on,prefault=on",
     ));
     let pages = Backing::Hugetlb(Some(Bytes::mib(2)));
     assert_eq!(memory(&asked), [(3072, pages.clone()), (1024, pages)]);
@@ -174,7 +174,7 @@ fn firecracker_is_configured_by_a_file_or_by_nobody_knows_what() {
         .file("/proc/7/root/vm.json", br#"{"machine-config": {"mem_size_mib": 64}}"#)
         .file("/proc/8/cmdline", b"firecracker\0--api-sock\0/run/8.sock\0");
     let source = Source::from_tree("made", tree);
-    let vms = list(&source);
+    let (vms, _) = list(&source);
     let vms = vms.known().expect("listed");
     assert_eq!(
         (vms[0].name.as_deref(), vms[0].configured.known().map(|c| c.total())),
@@ -216,7 +216,7 @@ fn qemu_on(ram: &str) -> Source {
 }
 
 fn only(source: &Source) -> Vm {
-    let vms = list(source);
+    let (vms, _) = list(source);
     let vms = vms.known().expect("listed");
     assert_eq!(vms.len(), 1, "{vms:?}");
     vms[0].clone()

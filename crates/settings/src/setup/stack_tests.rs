@@ -216,3 +216,16 @@ fn what_the_machine_would_not_survive_is_refused_before_anything_is_changed() {
         assert_eq!((scene.machine.world().written.len(), scene.journals().len()), (0, 0));
     }
 }
+
+#[test]
+fn a_pool_that_a_later_plan_made_smaller_is_short_for_the_earlier_one() {
+    let scene = Scene::new();
+    scene.apply(&first()).expect("applied");
+    let smaller = setting("pool", &pool(0), Value::Pages(21), Value::Pages(8));
+    scene.apply(&plan("pool:2M=8", vec![smaller])).expect("applied");
+    let verified = scene.run().1.verify(None, &nobody(), &|_| None).expect("verified");
+    assert!(!verified.is_obtained(), "{verified:?}");
+    let check = &verified.plans[0].checks[0];
+    assert_eq!(check.verdict, model::setup::Verdict::Short, "{check:?}");
+    assert_eq!(check.note, "changed further for pool:2M=8");
+}

@@ -143,7 +143,7 @@ fn back(access: &Access<'_>, log: &mut ChangeLog, entry: &Entry, forget: bool) -
     }
     match entry.owns(&now) {
         true => restore(access, log, entry, &now, forget),
-        false => leave(log, entry, &now, by_others(entry), forget),
+        false => leave(log, entry, &now, by_others(entry, forget), forget),
     }
 }
 
@@ -205,12 +205,15 @@ fn leave(log: &mut ChangeLog, entry: &Entry, now: &State, why: String, forget: b
     Ok((RevertOutcome::Forgotten, now.to_string(), why))
 }
 
-fn by_others(entry: &Entry) -> String {
+fn by_others(entry: &Entry, forget: bool) -> String {
     let Entry { ours, before, .. } = entry;
-    format!(
-        "others have changed it since hugewise put `{ours}` there: put that or `{before}` there and undo again, or let go of it \
-         with `hugewise undo --forget`"
-    )
+    let since = format!("others have changed it since hugewise put `{ours}` there");
+    match forget {
+        true => since,
+        false => format!(
+            "{since}: put that or `{before}` there and undo again, or let go of it with `hugewise undo --forget`"
+        ),
+    }
 }
 
 fn failed(access: &Access<'_>, entry: &Entry, error: &SetupError) -> Outcome {

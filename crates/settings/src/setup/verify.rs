@@ -32,10 +32,8 @@ impl Setup {
         let plans = match plan {
             Some(plan) => {
                 plan.check()?;
-                vec![(
-                    verified(&access, plan, None, false, programs(&plan.goals)),
-                    plan.clone(),
-                )]
+                let programs = with_since(programs(&plan.goals), self.when_applied(plan).as_deref());
+                vec![(verified(&access, plan, None, false, programs), plan.clone())]
             }
             None => self.applied(&access, programs)?,
         };
@@ -50,14 +48,26 @@ impl Setup {
         Ok(Verified { plans, users, notes })
     }
 
+    /// When a plan was applied that is on record; `None` where the records may not be read.
+    fn when_applied(&self, plan: &Plan) -> Option<String> {
+        let targets = |plan: &Plan| -> Vec<(Target, Value)> {
+            let changes = plan.changes.iter();
+            changes
+                .map(|change| (change.target.clone(), change.after.clone()))
+                .collect()
+        };
+        let stories = self.stories().ok()?;
+        let own = targets(plan);
+        let story = stories.iter().rfind(|story| targets(&story.head.plan) == own)?;
+        Some(story.head.time.clone())
+    }
+
     fn applied(&self, access: &Access<'_>, programs: &Programs<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
         let stories = self.stories()?;
         let verify = |(nth, story): (usize, &Story)| {
             let (plan, time) = (story.head.plan.clone(), story.head.time.clone());
             let restarted = self.is_restarted(story)?;
-            let mut programs = programs(&plan.goals);
-            let all = programs.iter_mut().flatten();
-            all.for_each(|program| program.since = since(program, &time));
+            let programs = with_since(programs(&plan.goals), Some(&time));
             let mut verified = verified(access, &plan, Some(time), restarted, programs);
             let changes = plan.changes.iter().zip(&mut verified.checks);
             changes.for_each(|(change, check)| further_changed(access, change, check, &stories[nth..]));
@@ -100,6 +110,13 @@ fn is_in_use(programs: Option<&[Program]>, users: &Reading<Vec<User>>, is_asked:
             Reading::Unread(_) => of_any(),
         }),
     }
+}
+
+/// Programs with whether they started after a plan was applied.
+fn with_since(mut programs: Option<Vec<Program>>, applied: Option<&str>) -> Option<Vec<Program>> {
+    let all = programs.iter_mut().flatten();
+    all.for_each(|program| program.since = applied.and_then(|applied| since(program, applied)));
+    programs
 }
 
 /// Did it start after this moment?
@@ -164,14 +181,20 @@ fn further_changed(access: &Access<'_>, change: &Change, check: &mut Check, stor
     let Some(place) = Place::of(&change.target).filter(|_| check.verdict.is_bad()) else {
         return;
     };
-    let entry = |story: &Story| story.entries.iter().find(|entry| entry.place == place).cloned();
+    let entry_of = |story: &Story| story.entries.iter().find(|entry| entry.place == place).cloned();
     let mut last = stories.iter().enumerate().rev();
-    let Some((nth, story, entry)) = last.find_map(|(nth, story)| Some((nth, story, entry(story)?))) else {
+    let Some((nth, story, entry)) = last.find_map(|(nth, story)| Some((nth, story, entry_of(story)?))) else {
         return;
     };
     let is_ours = nth > 0 || entry.is_rebased;
-    if is_ours && access.reading(&place).known().is_some_and(|now| now.is(&entry.ours)) {
-        check.verdict = Verdict::Obtained;
+    let now = access.reading(&place);
+    if let Some(now) = now.known().filter(|now| is_ours && now.is(&entry.ours)) {
+        // A pool that a later plan made smaller has too few pages for this one.
+        let own = stories.first().and_then(entry_of);
+        let is_short = own.is_some_and(|own| verdict(access, &place, now, &own.ours) == Verdict::Short);
+        if !is_short {
+            check.verdict = Verdict::Obtained;
+        }
         check.note = match nth {
             0 => "without what another plan had added, which was undone".to_owned(),
             _ => format!("changed further for {}", story.head.plan.goals.join(" and ")),

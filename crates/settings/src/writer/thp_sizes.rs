@@ -15,14 +15,21 @@ use crate::thp_switch::{ThpSwitch, Word};
 /// Held by the process that lends THP sizes, for as long as it may.
 const CLAIM: &str = "thp-sizes";
 
+fn not_permitted(source: WriterError) -> LeaseError {
+    match source.is_denied() {
+        true => LeaseError::SizeNotPermitted { source },
+        false => LeaseError::Writer(source),
+    }
+}
+
 impl Writer {
     /// The right to lend THP sizes, until it is dropped.
     ///
     /// # Errors
     /// Another run has it, or the state directory cannot be used.
-    pub fn claim_thp_sizes(&self) -> Result<ThpSizes, WriterError> {
-        self.inner.state.create()?;
-        let claim = self.inner.state.claim(CLAIM)?;
+    pub fn claim_thp_sizes(&self) -> Result<ThpSizes, LeaseError> {
+        let claim = self.inner.state.create().and_then(|()| self.inner.state.claim(CLAIM));
+        let claim = claim.map_err(not_permitted)?;
         Ok(ThpSizes {
             writer: self.clone(),
             _claim: Arc::new(claim),
@@ -38,10 +45,7 @@ impl Writer {
         let _lock = inner.state.lock()?;
         inner.settle_ended()?;
         let turned = inner.with_own(|own| inner.turn_all(own, size, held));
-        turned.map_err(|source| match source.is_denied() {
-            true => LeaseError::SizeNotPermitted { source },
-            false => LeaseError::Writer(source),
-        })
+        turned.map_err(not_permitted)
     }
 
     /// Turns switches back.

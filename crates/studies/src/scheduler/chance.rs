@@ -1,12 +1,10 @@
 //! Chance without floating point: the same seed gives the same times on any machine.
 
-use translation::random::mixed;
+use translation::random::{self, golden, mixed};
 
-/// SplitMix64.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chance(u64);
+pub(super) struct Chance(random::Chance);
 
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// ln 2 with 32 bits behind the point.
 const LN_2: u64 = 2_977_044_472;
 /// Steps of the table of logarithms, as bits.
@@ -39,13 +37,13 @@ const fn logarithms() -> [u64; (1 << BITS) + 1] {
 impl Chance {
     /// One of many independent generators of a seed.
     pub(super) fn new(seed: u64, number: u64) -> Self {
-        Self(mixed(seed ^ mixed(number.wrapping_mul(STEP) ^ 0x7363_6865_6475_6c65)))
+        let state = mixed(seed ^ mixed(golden(number) ^ 0x7363_6865_6475_6c65));
+        Self(random::Chance::at(state))
     }
 
     #[inline]
     pub(super) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        mixed(self.0)
+        self.0.bits()
     }
 
     /// Is it one of so many in 65,536?

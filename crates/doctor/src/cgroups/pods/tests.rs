@@ -1,6 +1,6 @@
 //! Resources of whole pods, and programs of DPDK in containers.
 
-use crate::files_tests::{clear, found};
+use crate::files_tests::{clear, found, unjudged};
 
 /// A pod with its own resources, and two containers with theirs.
 fn pod(whole: &str, containers: [&str; 2]) -> String {
@@ -172,4 +172,74 @@ fn dpdk_without_a_request_of_pages() {
         "{finding:?}"
     );
     clear("C06", &[("p.yaml", &text.replace("'1023'", "'1023', --no-huge")), pool]);
+}
+
+/// Helm's values and Strimzi's objects have a JVM's options beside the resources.
+#[test]
+fn a_jvm_of_a_chart_or_an_operator_has_to_request_what_it_asks_for() {
+    let pool = ("sysctl.conf", "vm.nr_hugepages=1024\n");
+    let strimzi = |pages: &str| {
+        format!(
+            "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata: {{name: k}}\nspec:\n  kafka:\n    jvmOptions:\n      -Xmx: 1g\n      \
+             \"-XX\": {{UseLargePages: \"true\"}}\n    resources:\n      limits: {{memory: 8Gi{pages}}}\n"
+        )
+    };
+    let values = "javaOpts: \"-Xmx1g -XX:+UseLargePages\"\nresources:\n  limits: {memory: 4Gi}\n";
+    let of_list = "env:\n- {name: JAVA_TOOL_OPTIONS, value: \"-Xmx1g -XX:+UseLargePages\"}\nresources:\n  limits: {memory: 4Gi}\n";
+    for text in [&strimzi(""), values, of_list] {
+        let files = [("a.yaml", text), pool];
+        says("C06", &files, "requests no hugetlb pages and its program asks for them");
+    }
+    clear("C06", &[("a.yaml", &strimzi(", hugepages-2Mi: 2Gi")), pool]);
+}
+
+#[test]
+fn a_heap_that_is_a_part_of_the_memory_needs_pages_for_that_part() {
+    let pod = |options: &str, memory: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers:\n  - name: a\n    image: temurin\n    \
+             command: [java, -XX:+UseLargePages, {options}, -jar, a.jar]\n    resources: {{limits: {{cpu: 1, {memory}hugepages-2Mi: 1Gi}}}}\n"
+        )
+    };
+    let text = pod("-XX:MaxRAMPercentage=75", "memory: 2Gi, ");
+    let finding = found("C06", &[("p.yaml", &text)]);
+    assert!(finding.consequence.contains("and its limit is 512"), "{finding:?}");
+    assert!(
+        finding.evidence.iter().any(|proof| proof.value.contains("75 %")),
+        "{finding:?}"
+    );
+    clear("C06", &[("p.yaml", &pod("-XX:MaxRAMPercentage=30", "memory: 2Gi, "))]);
+    // Of a machine of unknown memory it is not known.
+    unjudged(
+        "C06",
+        &[("p.yaml", &pod("-XX:MaxRAMPercentage=75", ""))],
+        "size of the heap",
+    );
+}
+
+/// KubeVirt gives the pod of a guest pages for its request, where that is the smaller one.
+#[test]
+fn a_guest_has_no_more_memory_than_its_pod_has_pages() {
+    let guest = |page: &str, requests: &str| {
+        format!(
+            "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {{name: v}}\nspec:\n  domain:\n    \
+             memory: {{guest: 4Gi{page}}}\n    resources: {{requests: {{memory: {requests}}}}}\n"
+        )
+    };
+    let pages = |size: &str| format!(", hugepages: {{pageSize: {size}}}");
+    let short = found("I01", &[("v.yaml", &guest(&pages("2Mi"), "2Gi"))]);
+    assert!(
+        short.consequence.contains("2Gi is less than the guest's 4Gi"),
+        "{short:?}"
+    );
+    says(
+        "C06",
+        &[("v.yaml", &guest(&pages("1Gi"), "2560Mi"))],
+        "not a multiple of the page size 1G",
+    );
+    for whole in ["4Gi", "5Gi"] {
+        clear("I01", &[("v.yaml", &guest(&pages("2Mi"), whole))]);
+    }
+    // Without pages it may have more than it requests.
+    clear("I01", &[("v.yaml", &guest("", "2Gi"))]);
 }

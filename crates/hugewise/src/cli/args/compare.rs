@@ -13,6 +13,9 @@ use compare::threads::Threads;
 use model::Bytes;
 use model::compare::{Method, Order, Verdict};
 
+/// The most that --runs takes.
+pub const MOST_RUNS: u32 = 10_000;
+
 /// Arguments of `hugewise compare`.
 #[derive(Args, Debug)]
 pub struct Compare {
@@ -64,7 +67,7 @@ pub struct Compare {
     /// Make this many runs of each arm [default: as needed, up to 30]
     ///
     /// In slices, this many starts.
-    #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RUNS)))]
     pub runs: Option<u32>,
     /// Limit the time of all runs [default: 10m, or as long as a verdict takes]
     ///
@@ -103,7 +106,7 @@ pub struct Compare {
     /// Compare base and thp in place, in a process that already runs
     #[arg(long, value_name = "PID",
           // What starts or changes a program.
-          conflicts_with_all = ["design", "command", "workload", "arms_file", "place", "technique", "pool", "no_pool", "ready", "stop", "ignore_failure"])]
+          conflicts_with_all = ["design", "command", "workload", "arms_file", "place", "technique", "pool", "no_pool", "ready", "stop", "load_warm_up", "loads", "ignore_failure"])]
     pub live: Option<u32>,
     /// Set the length of a slice [default: 500ms, in one process 2s]
     ///
@@ -134,23 +137,17 @@ pub struct Compare {
     /// Stop the server with this command [default: SIGTERM]
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub stop: Option<String>,
-    /// Run this many uncounted loads after each start
+    /// Run this many uncounted loads after each start [default: 1]
     ///
     /// A server that was just started has cold caches. 0 switches it off.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        requires = "load",
-        hide_short_help = true
-    )]
-    pub load_warm_up: u32,
-    /// Count this many loads of each start
+    #[arg(long, value_name = "N", requires = "load", hide_short_help = true)]
+    pub load_warm_up: Option<u32>,
+    /// Count this many loads of each start [default: 2]
     ///
     /// A run is one start of the server; its value is the median of its loads. A trend over them is reported.
-    #[arg(long, value_name = "N", default_value = "2", requires = "load", hide_short_help = true,
+    #[arg(long, value_name = "N", requires = "load", hide_short_help = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub loads: u32,
+    pub loads: Option<u32>,
     /// Save finished runs in this file, one per line
     #[arg(long, value_name = "FILE.jsonl")]
     pub log: Option<PathBuf>,
@@ -167,12 +164,13 @@ pub struct Compare {
     ///
     /// The program is compared with itself: up to 36 blocks of three runs, within this time.
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
-          conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
+          conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "stop", "load_warm_up", "loads", "workload",
+                                "design", "resume", "pool", "least_coverage", "slice", "threads", "range"])]
     pub what_can_be_seen: Option<Duration>,
     #[arg(
         long,
         value_name = "NAME[:VARIANT,..]",
-        conflicts_with_all = ["command", "load"],
+        conflicts_with_all = ["command", "load", "ready", "stop"],
         help = concat!("Run a recipe instead: ", env!("HUGEWISE_RECIPES")),
         long_help = concat!(
             "Run a recipe instead: ",
@@ -188,7 +186,8 @@ pub struct Compare {
     /// result also has the pages, CPUs and memory of each.
     #[arg(value_name = "SHELL COMMAND",
           // What is about one program.
-          conflicts_with_all = ["arms", "arms_file", "technique", "least_coverage", "pool", "no_pool", "live", "slice", "threads", "range", "load", "ready", "workload", "command"])]
+          conflicts_with_all = ["arms", "arms_file", "technique", "least_coverage", "pool", "no_pool", "live", "slice", "threads", "range", "load", "ready", "stop",
+                                "load_warm_up", "loads", "workload", "command"])]
     pub commands: Vec<String>,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -200,7 +199,6 @@ pub struct Compare {
 /// Options about shell commands that are compared with each other.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options for shell commands")]
-#[group(requires = "commands")]
 pub struct Between {
     /// Call the commands by these names, in their order (repeatable)
     #[arg(long, short = 'n', value_name = "NAME", hide_short_help = true)]
@@ -208,15 +206,9 @@ pub struct Between {
     /// Start the commands without a shell
     #[arg(long, short = 'N', conflicts_with = "shell", hide_short_help = true)]
     pub no_shell: bool,
-    /// Start the commands by this shell
-    #[arg(
-        long,
-        short = 'S',
-        value_name = "SHELL",
-        default_value = "/bin/sh",
-        hide_short_help = true
-    )]
-    pub shell: String,
+    /// Start the commands by this shell [default: /bin/sh]
+    #[arg(long, short = 'S', value_name = "SHELL", hide_short_help = true)]
+    pub shell: Option<String>,
     /// Run this before each run, outside of its time (repeatable: one for each command)
     #[arg(long, short = 'p', value_name = "COMMAND", hide_short_help = true)]
     pub prepare: Vec<String>,

@@ -9,6 +9,7 @@ use studies::host_memory::preset::Preset;
 /// Arguments of `hugewise simulate host`.
 #[derive(Args, Debug)]
 pub struct HostMemory {
+    // clap drops `requires = "capture"` where something is there that conflicts with it: what is about a capture names those conflicts itself.
     /// Simulate the host and the virtual machines of this TOML file
     #[arg(value_name = "FILE.toml", required_unless_present_any = ["preset", "capture"])]
     pub file: Option<PathBuf>,
@@ -33,21 +34,21 @@ pub struct HostMemory {
     #[arg(long, value_name = "FILE.tree", conflicts_with_all = ["file", "policy"])]
     pub capture: Option<PathBuf>,
     /// Turn huge pages off for these machines [default: all]
-    #[arg(long, value_name = "VM,..", value_delimiter = ',', requires = "capture")]
+    #[arg(long, value_name = "VM,..", value_delimiter = ',', conflicts_with_all = ["file", "preset"])]
     pub small_pages: Vec<String>,
     /// Put this machine on 1 GiB pages [default: the one with most memory]
-    #[arg(long, value_name = "VM", requires = "capture")]
+    #[arg(long, value_name = "VM", conflicts_with_all = ["file", "preset"])]
     pub giant_pages: Option<String>,
     /// Add this percentage of machines
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "capture", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, conflicts_with_all = ["file", "preset"], value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub more: u32,
     /// Add machines until their memory exceeds the host's by this percentage: 20%
     ///
     /// A percentage of memory, where --more is one of the number of machines.
-    #[arg(long, value_name = "PERCENT%", requires = "capture", conflicts_with = "more", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT%", conflicts_with_all = ["file", "preset", "more"], value_parser = percent)]
     pub overcommit: Option<u32>,
     /// Draw the unknown values of a capture this many times
-    #[arg(long, value_name = "N", default_value_t = 24, requires = "capture", hide_short_help = true, value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 24, conflicts_with_all = ["file", "preset"], hide_short_help = true, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub draws: u32,
 }
 

@@ -43,10 +43,16 @@ pub struct Predict {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "ignore_failure"])]
     pub trace: Option<PathBuf>,
     /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
-    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    #[arg(long, value_name = "FORMAT", requires = "trace", conflicts_with = "command")]
     pub trace_format: Option<TraceFormat>,
     /// Leave out this many accesses at the start of the trace
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "trace",
+        conflicts_with = "command"
+    )]
     pub warm_up: u64,
     /// Capture for at most this long; a program that runs longer is ended
     #[arg(long, value_name = "TIME", default_value = "40s", value_parser = crate::cli::values::duration)]

@@ -9,7 +9,7 @@ pub struct Ps {
     #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"], value_parser = crate::cli::values::pid)]
     pub pid: Option<u32>,
     /// List every mapping of that process, and why it is on base pages
-    #[arg(long, requires = "pid")]
+    #[arg(long, requires = "pid", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"])]
     pub vmas: bool,
     /// Report only processes of this user, by name or id
     #[arg(long, value_name = "USER")]

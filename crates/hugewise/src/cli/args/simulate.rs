@@ -62,10 +62,10 @@ pub struct Translation {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "working_sets"])]
     pub trace: Option<PathBuf>,
     /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
-    #[arg(long, value_name = "FORMAT", requires = "trace", hide_short_help = true)]
+    #[arg(long, value_name = "FORMAT", requires = "trace", conflicts_with_all = ["preset", "pattern", "working_sets", "vcpus"], hide_short_help = true)]
     pub trace_format: Option<TraceFormat>,
     /// Translate the instruction fetches of the trace, too; without it loads and stores alone
-    #[arg(long, requires = "trace", hide_short_help = true)]
+    #[arg(long, requires = "trace", conflicts_with_all = ["preset", "pattern", "working_sets", "vcpus"], hide_short_help = true)]
     pub fetches: bool,
     /// Access this much memory
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
@@ -95,7 +95,13 @@ pub struct Translation {
     )]
     pub guest_pages: Vec<(Bytes, Option<u8>)>,
     /// Use these pages in the host
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", requires = "guest_pages")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "SIZE,..",
+        requires = "guest_pages",
+        conflicts_with = "pages"
+    )]
     pub host_pages: Vec<Bytes>,
     /// Report times relative to this setting, such as native:4K or nested:4K/2M [default: the first one]
     #[arg(long, value_name = "MODE:GUEST[/HOST]", hide_short_help = true)]

@@ -53,7 +53,8 @@ pub enum Size {
 #[derive(Args, Debug)]
 pub struct Reach {
     /// Calculate for these numbers of TLB entries
-    #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "64,256,2048")]
+    #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "64,256,2048",
+          value_parser = clap::value_parser!(u64).range(1..))]
     pub entries: Vec<u64>,
     /// Calculate for these page sizes
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G", value_parser = page_size)]

@@ -10,6 +10,8 @@ use crate::cli::args::{self, Between};
 /// A long name would be most of each table.
 const LONGEST: usize = 40;
 const MOST: usize = 100;
+/// The shell, unless another is typed.
+const SHELL: &str = "/bin/sh";
 /// Seconds of which the start of a shell, about a millisecond, is a large part.
 const SHORT: f64 = 0.005;
 
@@ -30,6 +32,9 @@ pub(super) struct Typed {
 /// What is compared with each other: the commands typed, each with every value of every parameter; or one command or program twice, where what it
 /// differs from itself by is asked for.
 pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
+    if args.commands.is_empty() {
+        must_not_be_typed(&args.between)?;
+    }
     let all = filled(args)?;
     if args.what_can_be_seen.is_some() {
         return with_itself(args, all);
@@ -47,6 +52,53 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
         _ => {}
     }
     Ok(all)
+}
+
+/// Of anything but shell commands these options would do nothing.
+fn must_not_be_typed(between: &Between) -> anyhow::Result<()> {
+    // All of them, so that a new one is not forgotten.
+    let Between {
+        command_name,
+        no_shell,
+        shell,
+        prepare,
+        conclude,
+        cleanup,
+        parameter_list,
+        parameter_scan,
+        // Has no meaning without --parameter-scan.
+        parameter_step_size: _,
+        export_json,
+    } = between;
+    let typed = [
+        ("--command-name", !command_name.is_empty(), ""),
+        ("--no-shell", *no_shell, ""),
+        ("--shell", shell.is_some(), ""),
+        (
+            "--prepare",
+            !prepare.is_empty(),
+            "; for arms of one program, `before` in --arms-file",
+        ),
+        (
+            "--conclude",
+            !conclude.is_empty(),
+            "; for arms of one program, `after` in --arms-file",
+        ),
+        ("--cleanup", !cleanup.is_empty(), ""),
+        ("--parameter-list", !parameter_list.is_empty(), ""),
+        ("--parameter-scan", !parameter_scan.is_empty(), ""),
+        (
+            "--export-json",
+            export_json.is_some(),
+            "; the runs of one program are in --json",
+        ),
+    ];
+    match typed.into_iter().find(|(_, is_typed, _)| *is_typed) {
+        None => Ok(()),
+        Some((option, _, instead)) => bail!(
+            "{option} is for shell commands, and there is none (leave it out, or write each command in quotes without `--`{instead})"
+        ),
+    }
 }
 
 fn with_itself(args: &args::Compare, mut all: Vec<Typed>) -> anyhow::Result<Vec<Typed>> {
@@ -229,7 +281,7 @@ pub(super) fn shell_counts(args: &args::Compare, compared: &Compare) -> Option<W
 }
 
 fn starts_itself(between: &Between) -> bool {
-    between.no_shell || between.shell == "none"
+    between.no_shell || between.shell.as_deref() == Some("none")
 }
 
 fn shortened(line: &str) -> String {
@@ -258,7 +310,8 @@ fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
             false => Ok(words),
         };
     }
-    let mut words = split(&between.shell).with_context(|| format!("--shell {}", between.shell))?;
+    let shell = between.shell.as_deref().unwrap_or(SHELL);
+    let mut words = split(shell).with_context(|| format!("--shell {shell}"))?;
     words.extend(["-c".to_owned(), line.to_owned()]);
     Ok(words)
 }

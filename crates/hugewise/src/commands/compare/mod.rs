@@ -11,9 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use compare::live::Server;
+use compare::live::{LOADS, Server};
 use compare::metric::Asked;
-use compare::{ArmsFile, Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
+use compare::{ArmsFile, Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, USUAL_RUNS, inplace};
 use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Forecast, Metric};
 
@@ -137,7 +137,13 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
     let wanted = &request.task.asked.first()?.wanted;
     let block = compared.design.seconds / f64::from(compared.design.blocks.max(1));
     let times = [1.0, 0.25, 4.0].map(|times| times * time.as_secs_f64());
-    compare::forecast::of(&compared.arms, wanted, block, compared.design.smallest_effect, &times)
+    compare::forecast::of(
+        &compared.arms,
+        wanted,
+        (block, USUAL_RUNS),
+        compared.design.smallest_effect,
+        &times,
+    )
 }
 
 /// What is to be run once after all runs, whatever came of them.
@@ -197,6 +203,7 @@ fn request(
         smallest_effect: args.smallest_effect,
         least_coverage: args.least_coverage,
         ignore_failure: args.ignore_failure,
+        about_starts: about_starts(args),
         pool: args.pool,
         no_pool: args.no_pool,
         slice: args.slice,
@@ -205,6 +212,12 @@ fn request(
         seed,
     };
     Ok((request, workload))
+}
+
+/// What is typed about the loads of each start.
+fn about_starts(args: &args::Compare) -> Option<&'static str> {
+    let warm_up = args.load_warm_up.map(|_| "--load-warm-up");
+    warm_up.or(args.loads.map(|_| "--loads"))
 }
 
 /// Its arms name programs, variables and commands of the shell.
@@ -240,7 +253,10 @@ fn task(args: &args::Compare, workload: Option<&Workload>) -> anyhow::Result<Tas
     if let Some(server) = &mut task.server {
         // No server is waited for beyond the time of the whole comparison.
         server.patience = START_TIMEOUT.min(args.budget.unwrap_or(START_TIMEOUT));
-        (server.warm_up, server.loads) = (args.load_warm_up, args.loads);
+        server.warm_up = args.load_warm_up.unwrap_or(server.warm_up);
+        server.loads = args.loads.unwrap_or(server.loads);
+    } else if let Some(option) = about_starts(args) {
+        bail!("{option} is about the loads of a server, and there is none (leave it out)");
     }
     if !args.metric.is_empty() {
         task.asked = asked(&args.metric, &task.asked)?;
@@ -292,8 +308,8 @@ fn typed_task(args: &args::Compare) -> anyhow::Result<Task> {
             is_daemon: starts.is_some(),
             patience: START_TIMEOUT,
             load: load.clone(),
-            warm_up: args.load_warm_up,
-            loads: args.loads,
+            warm_up: LOADS.warm_up,
+            loads: LOADS.counted,
             check: None,
             stop: args.stop.clone(),
         }),

@@ -41,8 +41,8 @@ pub(super) fn needs(
         Want::Oracle(goal) => (oracle(goal.sga, goal.instances, default)?, default, None),
         Want::Database(goal) => {
             let (sizing, page) = match goal.kind {
-                Kind::Postgres => of_postgres(goal, source, default, warnings)?,
-                Kind::Mysql => of_mysql(goal, source, default)?,
+                Kind::Postgres => of_postgres(goal, own, (source, default), warnings)?,
+                Kind::Mysql => of_mysql(goal, own, source, default)?,
                 other => bail!("no calculator is known for {}", other.title()),
             };
             (sizing, page, None)
@@ -105,8 +105,8 @@ fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need
 /// What the server says; of a captured machine, or without its program, an estimate.
 fn of_postgres(
     goal: &DatabaseGoal,
-    source: &Source,
-    default: Bytes,
+    own: &Own,
+    (source, default): (&Source, Bytes),
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<(Sizing, Bytes)> {
     let text = source.text(&goal.file).into_result();
@@ -117,6 +117,7 @@ fn of_postgres(
     if let Some(text) = source.text(&over).known() {
         settings = settings.and(&over, text)?;
     }
+    settings = settings.with(&own.typed())?;
     let page = goal.page.or(settings.page).unwrap_or(default);
     let is_own = goal
         .page
@@ -141,10 +142,10 @@ fn of_postgres(
     Ok((sizing, page))
 }
 
-fn of_mysql(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes)> {
+fn of_mysql(goal: &DatabaseGoal, own: &Own, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes)> {
     let page = goal.page.unwrap_or(default);
     let options = Options::read(source, "", &goal.file).context("name the server's configuration file")?;
-    let mut settings = Innodb::of(options.settings.pairs());
+    let mut settings = Innodb::of(options.settings.with(&own.typed()).pairs());
     settings.is_mariadb = running::is_mariadb(source, goal);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     Ok((innodb(&settings, page)?, page))

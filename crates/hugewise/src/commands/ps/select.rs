@@ -3,6 +3,7 @@
 use anyhow::bail;
 use host::{Accounts, Membership, Source, glob};
 use model::process::ProcessPages;
+use model::{Cause, Reading, Unread};
 
 use crate::cli::args;
 
@@ -19,11 +20,23 @@ impl<'a> Select<'a> {
         Ok(Self { args, user })
     }
 
-    pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> bool {
-        let of_user = self.user.is_none_or(|user| process.uid.known() == Some(&user));
+    /// # Errors
+    /// Why it could not be read whether the process fits.
+    pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> Result<bool, Unread> {
         let (name, cgroup) = (self.args.name.as_deref(), self.args.cgroup.as_deref());
-        let is_named = name.is_none_or(|pattern| glob::fits(pattern, &process.name));
-        of_user && is_named && cgroup.is_none_or(|path| in_group(source, process.pid, path))
+        // A name and a user are in one file.
+        let uid = || process.uid.as_ref().into_result();
+        let of_user = self.user.map(|user| Ok(*uid()? == user));
+        let is_named = name.map(|pattern| match uid() {
+            Err(why) if process.name.is_empty() => Err(why),
+            _ => Ok(glob::fits(pattern, &process.name)),
+        });
+        let in_group = cgroup.map(|path| in_group(source, process.pid, path));
+        let asked: Vec<Result<bool, Unread>> = [of_user, is_named, in_group].into_iter().flatten().collect();
+        match asked.contains(&Ok(false)) {
+            true => Ok(false),
+            false => asked.into_iter().find(Result::is_err).unwrap_or(Ok(true)),
+        }
     }
 
     /// The choice in words; `None` if all processes fit.
@@ -56,13 +69,15 @@ fn id_of(source: &Source, user: &str) -> anyhow::Result<u32> {
 }
 
 /// The group itself, or one below it, in any hierarchy.
-fn in_group(source: &Source, pid: u32, group: &str) -> bool {
+fn in_group(source: &Source, pid: u32, group: &str) -> Result<bool, Unread> {
     let group = group.trim_end_matches('/');
     let below = |path: &str| {
         let rest = path.strip_prefix(group);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let membership = Membership::read(source, pid);
-    let known = membership.known();
-    known.is_some_and(|membership| below(&membership.limits) || below(&membership.named))
+    match Membership::read(source, pid) {
+        Reading::Known(membership) => Ok(below(&membership.limits) || below(&membership.named)),
+        Reading::Unread(why) if why.unread == Cause::Denied => Err(why),
+        Reading::Unread(_) => Ok(false),
+    }
 }

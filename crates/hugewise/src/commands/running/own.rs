@@ -5,6 +5,7 @@ use model::{Bytes, PageKind};
 use plan::Facts;
 use plan::goal::{DatabaseGoal, Want};
 use programs::Target;
+use programs::config::Settings;
 
 /// What runs for a goal.
 pub(in crate::commands) struct Own {
@@ -23,7 +24,7 @@ impl Own {
             }
         }
         let asks = match want {
-            Want::Database(goal) => server_asks(source, goal),
+            Want::Database(goal) => server_asks(source, goal, &running),
             // The default of use_large_pages.
             Want::Oracle(_) => true,
             _ => running.iter().any(is_asking),
@@ -42,7 +43,14 @@ impl Own {
         Facts {
             groups: self.running.iter().filter_map(groups).collect(),
             is_mariadb,
+            typed: self.typed(),
         }
+    }
+
+    /// What the command line of a running server sets.
+    pub(in crate::commands) fn typed(&self) -> Settings {
+        let first = self.running.first();
+        first.map_or_else(Settings::default, |target| target.main.typed())
     }
 }
 
@@ -64,9 +72,14 @@ fn is_asking(target: &Target) -> bool {
     is_java || is_guest || target.main.hugetlb().is_ok_and(|bytes| bytes.0 > 0)
 }
 
-/// By its configuration file.
-fn server_asks(source: &Source, goal: &DatabaseGoal) -> bool {
-    let server = goal.kind.server();
-    server
-        .is_some_and(|server| (server.value_in)(source, &goal.file).is_ok_and(|value| (server.asks)(value.as_deref())))
+/// By what it runs with, or else by its configuration file.
+fn server_asks(source: &Source, goal: &DatabaseGoal, running: &[Target]) -> bool {
+    let Some(server) = goal.kind.server() else { return false };
+    let set = running
+        .first()
+        .and_then(|target| target.main.details.as_ref()?.setting.known());
+    match set {
+        Some(set) => (server.asks)(set.as_ref().map(|set| set.value.as_str())),
+        None => (server.value_in)(source, &goal.file).is_ok_and(|value| (server.asks)(value.as_deref())),
+    }
 }

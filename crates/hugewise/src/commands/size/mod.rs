@@ -168,8 +168,24 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
             }
         }
     }
+    if file.is_none() && args.shared_buffers.is_none() {
+        warnings.extend(running(source));
+    }
     settings.shared_buffers = args.shared_buffers.unwrap_or(settings.shared_buffers);
     Ok((postgres::postgres(&settings, args.pages)?, warnings))
+}
+
+/// That a server runs here, whose number is not the one of the defaults.
+fn running(source: &Source) -> Option<Warning> {
+    let servers = programs::targets(source, &Snapshot::take(source), "postgres").ok()?;
+    let (server, file) = servers
+        .iter()
+        .find_map(|server| Some((server, server.configuration()?)))?;
+    let text = format!(
+        "these are the defaults, and a server runs here (process {}): hugewise size postgres {file}",
+        server.main.pid()
+    );
+    Some(Warning::new("server-runs", text))
 }
 
 /// What to write in place of `KEY=VALUE`, if that is what was typed.

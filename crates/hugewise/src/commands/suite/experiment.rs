@@ -22,9 +22,6 @@ use crate::recipes::experiments::Planned;
 use crate::render::prove::compare::events;
 use crate::stop;
 
-/// Each start of a server has so many loads that count.
-const LOADS: u32 = 2;
-
 /// What an experiment is made on.
 pub(super) struct Bench<'a> {
     pub(super) session: &'a Session<'a>,
@@ -168,9 +165,6 @@ fn task(planned: &Planned, workload: &Workload) -> Task {
     let mut task = workload.task.clone();
     if !planned.metrics.is_empty() {
         task.asked.retain(|asked| planned.metrics.contains(&asked.wanted.name));
-    }
-    if let Some(server) = &mut task.server {
-        (server.warm_up, server.loads) = (1, LOADS);
     }
     task
 }

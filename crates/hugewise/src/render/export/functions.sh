@@ -9,22 +9,34 @@ now() {
     printf '%s' "$value"
 }
 
+# planned FILE BEFORE
+planned() {
+    [ "$(now "$1")" = "$2" ] || stop "$1 is $(now "$1"), not $2 as planned"
+}
+
+# All steps are run twice: first each only looks, so that nothing is written if one would stop.
+looks() { [ "$phase" = look ]; }
+
 # setting FILE BEFORE AFTER
 setting() {
-    [ "$(now "$1")" = "$2" ] || stop "$1 is $(now "$1"), not $2 as planned"
+    planned "$1" "$2"
+    ! looks || return 0
     printf '%s\n' "$3" > "$1"
     [ "$(now "$1")" = "$3" ] || stop "$1 is $(now "$1") after writing $3"
 }
 
-# pool FILE PAGES
+# pool FILE BEFORE PAGES
 pool() {
-    printf '%s\n' "$2" > "$1"
-    [ "$(cat "$1")" -ge "$2" ] || stop "$1 has $(cat "$1") pages, not $2: memory is too fragmented or too full"
+    planned "$1" "$2"
+    ! looks || return 0
+    printf '%s\n' "$3" > "$1"
+    [ "$(cat "$1")" -ge "$3" ] || stop "$1 has $(cat "$1") pages, not $3: memory is too fragmented or too full"
 }
 
 # new FILE MODE OWNER CONTENT
 new() {
     [ ! -e "$1" ] || stop "$1 exists already"
+    ! looks || return 0
     mkdir -p "$(dirname "$1")"
     (umask 077; printf '%s' "$4" > "$1.new")
     chmod "$2" "$1.new"; chown "$3" "$1.new"; mv "$1.new" "$1"
@@ -34,6 +46,7 @@ new() {
 edit() {
     file=$1
     [ "$(sha256sum < "$file")" = "$2  -" ] || stop "$file is not as planned"
+    ! looks || return 0
     shift 2
     (umask 077; edited "$@" > "$file.new")
     cat "$file.new" > "$file"
@@ -54,6 +67,7 @@ edited() {
 
 # hugetlbfs DIRECTORY OPTIONS
 hugetlbfs() {
+    ! looks || return 0
     mkdir -p "$1"
     mount -t hugetlbfs -o "$2" none "$1"
 }

@@ -9,7 +9,7 @@ const FUNCTIONS: &str = include_str!("functions.sh");
 
 pub(crate) fn script(plan: &Plan) -> String {
     let (head, changes) = (head(plan), joined(plan.changes.iter().map(step), "\n"));
-    format!("#!/bin/sh\n{head}{FUNCTIONS}\n{changes}")
+    format!("#!/bin/sh\n{head}{FUNCTIONS}\nsteps() {{\n:\n{changes}}}\n\nphase=look; steps\nphase=write; steps\n")
 }
 
 /// Who made it, and what for.
@@ -32,9 +32,13 @@ fn command(change: &Change) -> String {
             let why = format!("{target} was not read when this was planned: {}", change.before);
             call("stop", &[&why])
         }
-        (Target::Setting { path }, Some(Value::Pages(_))) => call("pool", &[path, &after]),
         (Target::Setting { path }, Some(before)) => {
-            call("setting", &[path, &before.text().unwrap_or_default(), &after])
+            let function = if matches!(before, Value::Pages(_)) {
+                "pool"
+            } else {
+                "setting"
+            };
+            call(function, &[path, &before.text().unwrap_or_default(), &after])
         }
         (Target::File { path, mode, owner }, Some(Value::Absent)) => {
             let mode = mode.unwrap_or(Mode(0o644)).to_string();

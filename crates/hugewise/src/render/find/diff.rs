@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use model::latency::{Access, Pattern};
+use model::process::Unseen;
 use model::{Backing, Estimate, PageKind, Reading};
 
 use super::ps::percent as percent_huge;
+use super::unseen::in_words;
 use crate::results::Diff;
-use crate::results::diff::{BackingChange, Change, FindingChange, Of, PointChange, Points, SettingChange, Side};
+use crate::results::diff::{
+    BackingChange, Change, FindingChange, Of, PointChange, Points, SettingChange, Side, UnseenProcesses,
+};
 use crate::show::Show;
 use draw::{
     Along, Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
@@ -92,8 +96,22 @@ fn others_in_words(diff: &Diff) -> Vec<String> {
         list(programs.count(), "program", " with another share on huge pages")
     });
     let settings = Some(list(diff.settings.len(), "setting", " with another value"));
-    let left_out = (!diff.left_out.is_empty()).then(|| format!("Not compared: {}.", diff.left_out.join(", ")));
+    let unseen = diff.unseen.as_ref().map(processes_in_words).unwrap_or_default();
+    let left_out: Vec<String> = diff.left_out.iter().cloned().chain(unseen).collect();
+    let left_out = (!left_out.is_empty()).then(|| format!("Not compared: {}.", left_out.join(", ")));
     [findings, backing, settings, left_out].into_iter().flatten().collect()
+}
+
+/// Which processes are not compared, and why.
+pub(crate) fn processes_in_words(unseen: &UnseenProcesses) -> Vec<String> {
+    let of = |(name, side): (&str, Option<&Unseen>)| {
+        let why = match side {
+            None => Some("none is known".to_owned()),
+            Some(side) => in_words(side),
+        };
+        Some(format!("processes of {name} ({})", why?))
+    };
+    unseen.sides().into_iter().filter_map(of).collect()
 }
 
 fn sheets(diff: &Diff, is_shown: impl Fn(&PointChange) -> bool) -> Vec<Sheet> {

@@ -7,5 +7,6 @@ pub(crate) mod explain;
 mod image;
 pub mod inventory;
 pub mod ps;
+pub(crate) mod unseen;
 pub mod verdict;
 pub mod vms;

@@ -4,8 +4,10 @@ mod cells;
 mod parts;
 
 use host::processes::Missed;
+use model::process::Remedy;
 use model::{Bytes, PageKind, Reading};
 
+use super::unseen::in_words;
 use crate::results::mappings::{MappingRow, MappingRows};
 use crate::results::ps::{ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
@@ -25,7 +27,8 @@ impl Show for ProcessList {
             None => processes(&self.title(), &self.processes),
             Some(groups) => parts::groups(groups),
         };
-        sheet.note(sums(&self.totals, self.filter.as_deref()));
+        sheet.note(sums(&self.totals, self.filter.as_deref(), self.unseen.remedy));
+        in_words(&self.unseen).into_iter().for_each(|words| sheet.note(words));
         let held = self.held_by_nobody.as_ref().and_then(parts::held);
         let more = parts::nodes(&self.processes).into_iter().chain(held);
         std::iter::once(sheet).chain(more).collect()
@@ -131,15 +134,27 @@ fn thp(enabled: &Reading<bool>) -> String {
     or(enabled.known().map(|&on| if on { "on" } else { "off" }), "?")
 }
 
-fn sums(totals: &Totals, filter: Option<&str>) -> String {
-    let backed = |share: f64| format!(", {} % backed by huge pages", number(share * 100.0));
+/// Less than a hundredth changes no share.
+fn is_worth_saying(totals: &Totals) -> bool {
+    totals.repeated.0 >= totals.resident.0.div_ceil(100).max(1)
+}
+
+fn sums(totals: &Totals, filter: Option<&str>, remedy: Option<Remedy>) -> String {
+    let of = match totals.unread {
+        0 => String::new(),
+        _ => format!("of the {} that could be read ", totals.backing.total()),
+    };
+    let backed = |share: f64| format!(", {} % {of}backed by huge pages", number(share * 100.0));
     let share = or_empty(totals.backing.coverage().map(backed));
     let count = |processes: u64| counted(processes as usize, "process");
-    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", count(totals.unread)));
-    let unread = or_empty(unread);
+    let repeated = or_empty(is_worth_saying(totals).then(|| {
+        let bytes = totals.repeated;
+        format!("; up to {bytes} of it may count several times, as it is not known which processes share it")
+    }));
+    let unread = or_empty(in_words(&totals.unseen(remedy)).map(|words| format!("; {words}")));
     let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
-        "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{unread}",
+        "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{repeated}{unread}",
         count(totals.processes),
         totals.resident,
         totals.backing,
@@ -212,6 +227,14 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("all 3 processes: 1.5G resident"), "{text}");
+        let mut rows = process_rows();
+        rows[0].pages.backing = model::Reading::Unread(model::Unread::new(model::Cause::Denied, "/proc/10/smaps", ""));
+        let part = ProcessList::new(rows, Sort::Large, None).sheets()[0].text(Look::plain(160));
+        assert!(part.contains("that could be read backed by huge pages"), "{part}");
+        assert!(
+            part.contains("1 process could not be read (the first: denied"),
+            "{part}"
+        );
         let (head, lines) = list.csv();
         let lines: Vec<_> = lines.collect();
         assert_eq!(lines[0][..2], ["30", "jvm"]);

@@ -4,6 +4,7 @@ use model::headline::{Percent, Shows, WORTH};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
+use super::unseen::in_words;
 use draw::{counted, number};
 
 /// What huge pages save and which kind to choose, who uses them, and what limits their use now.
@@ -66,9 +67,15 @@ fn scattered(verdict: &Verdict) -> Option<String> {
 fn used(verdict: &Verdict) -> String {
     let covered = verdict.limits.coverage.as_ref().map(covered);
     let covered = covered.map(|covered| format!(" {covered}")).unwrap_or_default();
+    let is_part = verdict
+        .limits
+        .coverage
+        .as_ref()
+        .is_some_and(|covered| !covered.unseen.is_none());
     match verdict.users.as_deref() {
         None => "Which programs use huge pages was not read.".to_owned(),
         Some([]) if verdict.limits.coverage.is_none() => "Which programs use huge pages is not known.".to_owned(),
+        Some([]) if is_part => format!("No program that could be read uses huge pages now.{covered}"),
         Some([]) => format!("No program uses huge pages now.{covered}"),
         Some(users) => {
             let each = |user: &User| format!("{} ({})", user.name, user.bytes);
@@ -303,10 +310,14 @@ fn filled(pool: &PoolPages) -> Option<String> {
 }
 
 fn covered(coverage: &Coverage) -> String {
-    format!(
+    let back = format!(
         "Huge pages back {} % of the {} resident in {}.",
         number(coverage.percent),
         coverage.resident_bytes,
         counted(coverage.processes as usize, "process")
-    )
+    );
+    match in_words(&coverage.unseen) {
+        Some(unseen) => format!("{} that could be read; {unseen}.", back.trim_end_matches('.')),
+        None => back,
+    }
 }

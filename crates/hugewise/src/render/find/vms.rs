@@ -6,6 +6,7 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Backing, Bytes, PageKind, Reading, Unread};
 
 use super::ps::{by_kind, share};
+use super::unseen::in_words;
 use crate::results::VmList;
 use crate::show::Show;
 use draw::{Lines, Sheet, columns, joined, lines, or};
@@ -19,9 +20,11 @@ impl Show for VmList {
         let mut sheet = table(&self.title(), self.known());
         match &self.vms {
             Reading::Unread(why) => sheet.note(format!("not known: {why}")),
-            Reading::Known(vms) if vms.is_empty() => sheet.note("no virtual machine runs here"),
-            Reading::Known(vms) => notes(vms).into_iter().for_each(|note| sheet.note(note)),
+            Reading::Known(vms) if !vms.is_empty() => notes(vms).into_iter().for_each(|note| sheet.note(note)),
+            Reading::Known(_) if self.unseen.is_none() => sheet.note("no virtual machine runs here"),
+            Reading::Known(_) => sheet.note("no virtual machine was found, and not every process could be read"),
         }
+        in_words(&self.unseen).into_iter().for_each(|words| sheet.note(words));
         vec![sheet]
     }
 
@@ -115,6 +118,7 @@ fn unread(what: &str, vms: &[Vm], of: impl Fn(&Vm) -> Option<&Unread>) -> Option
 
 #[cfg(test)]
 mod tests {
+    use model::process::{Remedy, Unseen};
     use model::vms::{Configured, KvmPages, Region, Vm};
     use model::{Bytes, PageKind, Reading};
 
@@ -157,6 +161,7 @@ mod tests {
     fn text(vms: Vec<Vm>) -> String {
         let list = VmList {
             vms: Reading::Known(vms),
+            unseen: Unseen::default(),
         };
         list.sheets()[0].text(Look::plain(160))
     }
@@ -198,6 +203,18 @@ mod tests {
             "{text}"
         );
         assert!(self::text(Vec::new()).contains("no virtual machine runs here"));
+        let mut unseen = Unseen {
+            remedy: Some(Remedy::Sudo),
+            ..Unseen::default()
+        };
+        unseen.add(&model::Unread::new(model::Cause::Denied, "/proc/7/fd", ""));
+        let vms = Reading::Known(Vec::new());
+        let text = VmList { vms, unseen }.sheets()[0].text(Look::plain(160));
+        assert!(!text.contains("runs here"), "{text}");
+        assert!(
+            text.contains("1 process could not be read (the first: denied: /proc/7/fd; run it with sudo)"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -213,6 +230,7 @@ mod tests {
         assert_eq!(asked_for(&asked), "any pages 2G + hugetlb-2M 4G");
         let list = VmList {
             vms: Reading::Known(vec![vm()]),
+            unseen: Unseen::default(),
         };
         let (head, mut lines) = list.csv();
         assert_eq!(lines.next().map(|line| line.len()), Some(head.len()));

@@ -14,7 +14,16 @@ impl Show for Undone {
         let left = self.steps.iter().filter(|step| !step.outcome.is_settled()).count();
         vec![match (self.steps.len(), left) {
             (0, _) => "there was nothing to undo".to_owned(),
-            (all, 0) => format!("undone: {} as before", counted(all, "place")),
+            (all, 0) => {
+                let let_go = self
+                    .steps
+                    .iter()
+                    .filter(|step| step.outcome == RevertOutcome::Forgotten)
+                    .count();
+                let back = (all > let_go).then(|| format!("undone: {} as before", counted(all - let_go, "place")));
+                let kept = (let_go > 0).then(|| format!("let go as found: {}", counted(let_go, "place")));
+                draw::joined(back.into_iter().chain(kept), "; ")
+            }
             (all, left) => {
                 let places = counted(all, "place");
                 format!("{left} of {places} could not be undone (the reasons are below)")
@@ -70,5 +79,35 @@ fn word(came: RevertOutcome) -> &'static str {
         RevertOutcome::InUse => "in use",
         RevertOutcome::Forgotten => "changed by others, let go",
         RevertOutcome::Failed => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::setup::{RevertOutcome, RevertStep, Undone};
+
+    use crate::show::Show;
+
+    #[test]
+    fn a_place_that_was_let_go_is_not_as_before() {
+        let step = |outcome| RevertStep {
+            place: "/a".to_owned(),
+            found: "5".to_owned(),
+            before: "0".to_owned(),
+            outcome,
+            note: String::new(),
+        };
+        let told = |outcomes: &[RevertOutcome]| {
+            let steps = outcomes.iter().map(|&outcome| step(outcome)).collect();
+            let (holders, notes) = (Vec::new(), Vec::new());
+            Undone { steps, holders, notes }.headlines().concat()
+        };
+        let (back, kept) = (RevertOutcome::Restored, RevertOutcome::Forgotten);
+        assert_eq!(told(&[back]), "undone: 1 place as before");
+        assert_eq!(told(&[kept]), "let go as found: 1 place");
+        assert_eq!(
+            told(&[back, kept]),
+            "undone: 1 place as before; let go as found: 1 place"
+        );
     }
 }

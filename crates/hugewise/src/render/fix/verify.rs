@@ -1,7 +1,7 @@
 //! Whether what was asked for is there, change by change, and who uses it.
 
 use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
-use model::{PageKind, Reading};
+use model::{Backing, PageKind, Reading};
 
 use super::apply::restart;
 use crate::show::Show;
@@ -60,7 +60,10 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
         sheet.note(format!("{}: {}", check.place, check.note));
     }
     let programs = plan.programs.as_deref().unwrap_or_default();
-    programs.iter().for_each(|program| sheet.note(since(program)));
+    let is_set_alone = plan.state == PlanState::Set;
+    programs
+        .iter()
+        .for_each(|program| sheet.note(since(program, is_set_alone)));
     if plan.programs.as_ref().is_some_and(Vec::is_empty) {
         sheet.note("the program that this plan is for is not running");
     }
@@ -68,9 +71,20 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
 }
 
 /// Which huge pages does a running program have, and does it still need a restart?
-fn since(program: &Program) -> String {
+fn since(program: &Program, is_set_alone: bool) -> String {
     let name = format!("{} ({}){}", program.name, program.pid, on_huge_pages(program));
+    // Beside it others may still wait for their restart.
+    let has_none = |backing: &Backing| {
+        backing
+            .iter()
+            .all(|(kind, bytes)| kind == PageKind::Base || bytes.0 == 0)
+    };
+    let is_unused = is_set_alone && program.backing.known().is_some_and(has_none);
     match program.since {
+        Some(true) if is_unused => format!(
+            "{name} was started after the plan was applied, and uses none of its pages: hugewise explain {} shows why",
+            program.pid
+        ),
         Some(true) => format!("{name} was started after the plan was applied: no restart is needed"),
         Some(false) => {
             let restart = restart(program);
@@ -126,5 +140,36 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Different => "different",
         Verdict::Unread => "could not be read",
         Verdict::NotSeen => "not checked",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+
+    use super::{Backing, PageKind, Program, Reading, since};
+
+    #[test]
+    fn a_program_that_fell_back_is_not_said_to_need_nothing() {
+        let said = |bytes: Bytes, is_set_alone| {
+            let backing: Backing = [(PageKind::HUGETLB_2M, bytes)].into_iter().collect();
+            let program = Program {
+                pid: 7,
+                name: "mariadbd".to_owned(),
+                unit: None,
+                started: None,
+                since: Some(true),
+                backing: Reading::Known(backing),
+            };
+            since(&program, is_set_alone)
+        };
+        for is_set_alone in [false, true] {
+            assert!(said(Bytes::mib(4), is_set_alone).ends_with("no restart is needed"));
+        }
+        let fell_back = said(Bytes(0), true);
+        assert!(
+            fell_back.contains("hugewise explain 7") && !fell_back.contains("no restart"),
+            "{fell_back}"
+        );
     }
 }

@@ -125,7 +125,7 @@ fn how(result: &KernelOps) -> String {
 
 /// What huge pages save, by one worker.
 fn savings(result: &KernelOps) -> Vec<String> {
-    let median = |point: &&Point| point.ns.filter(|_| point.workers == 1).map(|ns| ns.median);
+    let alone = |point: &Point| point.ns.filter(|_| point.workers == 1);
     let same = |a: Op, b: Op| match (a, b) {
         (Op::FwResident { bytes: a, .. }, Op::FwResident { bytes: b, .. })
         | (Op::MmapTouch { bytes: a, .. }, Op::MmapTouch { bytes: b, .. }) => a == b,
@@ -136,20 +136,41 @@ fn savings(result: &KernelOps) -> Vec<String> {
         let points = result.points.iter();
         let mut bases = points.filter(|base| base.op.kind() == Some(PageKind::Base));
         let base = bases.find(|base| same(base.op, large.op) && base.workers == large.workers)?;
-        let (slow, fast) = (median(&base)?, median(&large)?);
-        let verdict = match fast <= slow {
-            true => format!("{:.1}x less", slow / fast),
-            false => format!("{:.1}x more", fast / slow),
-        };
+        let (slow, fast) = (alone(base)?, alone(large)?);
+        let verdict = ratio(slow, fast);
         let what = large.op.what();
         Some(format!(
             "{what} ({}): {} on base pages, {} on {kind}: {verdict}.",
             large.op.variant().split(' ').next().unwrap_or_default(),
-            time(slow),
-            time(fast),
+            time(slow.median),
+            time(fast.median),
         ))
     };
     result.points.iter().filter_map(against).collect()
+}
+
+/// `29.5x to 31.2x less`, as far as the two intervals bear it out.
+fn ratio(slow: Estimate, fast: Estimate) -> String {
+    let (low, high) = (slow.low / fast.high, slow.high / fast.low);
+    let is_known = low > 0.0 && high.is_finite();
+    let times = |times: f64| {
+        if times < 1.1 {
+            format!("{times:.2}x")
+        } else {
+            format!("{times:.1}x")
+        }
+    };
+    match () {
+        () if is_known && low > 1.0 => format!("{} to {} less (by both 95 % intervals)", times(low), times(high)),
+        () if is_known && high < 1.0 => {
+            format!(
+                "{} to {} more (by both 95 % intervals)",
+                times(1.0 / high),
+                times(1.0 / low)
+            )
+        }
+        () => "inconclusive (the 95 % intervals overlap or reach 0; give it more time with --budget)".to_owned(),
+    }
 }
 
 /// How much longer operations take when all do them at the same time.
@@ -243,11 +264,18 @@ mod tests {
     fn headlines_say_what_large_pages_save_and_what_company_costs() {
         let headlines = result().headlines();
         assert!(
-            headlines[0].contains("5.00 ms on base pages, 200 µs on thp: 25.0x less"),
+            headlines[0].contains("5.00 ms on base pages, 200 µs on thp: 24.0x to 26.0x less"),
             "{headlines:?}"
         );
         assert!(headlines[1].contains("takes 2.00x as long"), "{headlines:?}");
         assert_eq!(headlines.len(), 2);
+        let mut wide = result();
+        wide.points[4].ns = wide.points[4].ns.map(|ns| Estimate {
+            low: 1e5,
+            high: 5e8,
+            ..ns
+        });
+        assert!(wide.headlines()[0].contains("inconclusive"), "{:?}", wide.headlines());
     }
 
     #[test]

@@ -200,6 +200,7 @@ fn design(compare: &Compare) -> String {
     let ended = match design.ended {
         Ended::Settled => "until all was settled",
         Ended::Runs => "all that were asked for",
+        Ended::UsualRuns => "the most without --runs",
         Ended::Budget => "until the time was over",
         Ended::Interrupted => "until it was stopped",
         Ended::ProgramEnded => "until the program ended",

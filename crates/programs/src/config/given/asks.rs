@@ -5,7 +5,7 @@ use super::shell::file_name;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
-use crate::{Kind, image_names, in_list};
+use crate::{Kind, dpdk, image_names, in_list};
 
 /// A program that asks for hugetlb pages when there are some.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +28,15 @@ impl Asks {
         }
     }
 
+    /// Do its later releases pass over what is written?
+    pub fn is_of_old_release(&self) -> bool {
+        self.program == OLD_VPP
+    }
+
     /// What becomes of it without them.
     pub fn outcome(&self) -> &'static str {
         // It catches the signal (eal_memalloc.c).
-        if self.program == DPDK {
+        if [DPDK, OLD_VPP].contains(&self.program) {
             "does not start"
         } else {
             "ends with SIGBUS"
@@ -76,16 +81,25 @@ pub(super) fn of_mounts(mounts: &[Node], of_host: &[String]) -> Option<Asks> {
 
 const LARGE: &str = "-XX:+UseLargePages";
 
+/// Is that option within a text, and not a longer one that begins so?
+fn has_large(text: &str) -> bool {
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    text.split(LARGE).skip(1).any(|rest| !goes_on(rest))
+}
+
+/// A JVM with the option among its variables.
+pub(super) fn of_options(environment: &[Setting]) -> Option<Asks> {
+    let line = environment.iter().find(|line| has_large(&line.value))?;
+    Some(Asks::java(line.place.clone(), &format!("{}: {LARGE}", line.name)))
+}
+
 /// A JVM with the option in its command or environment; PostgreSQL and PHP's OPcache, which try by default.
 pub(super) fn of_start(node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
-    if let Some(word) = words
-        .iter()
-        .find(|word| word.text().is_some_and(|text| text.contains(LARGE)))
-    {
+    if let Some(word) = words.iter().find(|word| word.text().is_some_and(has_large)) {
         return Some(Asks::java(word.place(), LARGE));
     }
-    if let Some(line) = start.environment.iter().find(|line| line.value.contains(LARGE)) {
-        return Some(Asks::java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
+    if let Some(asks) = of_options(&start.environment) {
+        return Some(asks);
     }
     let by_malloc = start.environment.iter().find_map(|line| Some((line, malloc(line)?)));
     if let Some((line, switch)) = by_malloc {
@@ -109,6 +123,7 @@ pub(super) fn of_start(node: &Node, words: &[&Node], start: &Start) -> Option<As
 }
 
 const DPDK: &str = "DPDK";
+const OLD_VPP: &str = "VPP before 19.04";
 
 /// Programs that ask by default, and how each does not.
 const OPCACHE: (&str, &str) = (
@@ -196,7 +211,11 @@ fn by_program(node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
     }
     if let Some(set) = start.socket_mem() {
         let written = format!("{} {}", set.name, set.value);
-        return Some(Asks::new(set.place, &written, DPDK, "--no-huge"));
+        let (program, switch) = match dpdk::is_of_vpp(&set) {
+            true => (OLD_VPP, "no-hugetlb in its section dpdk"),
+            false => (DPDK, "--no-huge"),
+        };
+        return Some(Asks::new(set.place, &written, program, switch));
     }
     let image = image(node).unwrap_or_default();
     let has_command = start.words.first().is_some_and(|word| !word.starts_with('-'));
@@ -231,7 +250,13 @@ fn malloc(line: &Setting) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_server;
+    use super::{has_large, is_server};
+
+    #[test]
+    fn an_option_that_begins_as_another_is_not_that_one() {
+        assert!(has_large("-Xmx1g -XX:+UseLargePages") && has_large("exec java '-XX:+UseLargePages' Main"));
+        assert!(!has_large("-XX:+UseLargePagesIndividualAllocation -Xmx1g"));
+    }
 
     #[test]
     fn tools_of_postgresql_are_not_the_server() {

@@ -9,6 +9,7 @@ use super::starts::{Start, program};
 use super::yaml::{self, Node, What};
 use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
+use crate::jvm::size_of;
 use crate::locks::NODE_FILES;
 use crate::{Kind, Limit, image_names};
 
@@ -30,8 +31,8 @@ pub struct Run {
     pub may_lock: bool,
     /// Is the file of a node of Elasticsearch or OpenSearch mounted in it?
     pub(super) has_node_file: bool,
-    /// Has it a limit of memory?
-    pub(super) is_limited: bool,
+    /// Its limit of memory.
+    pub(super) memory: Option<Setting>,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
     /// Does a command of Podman start it?
@@ -47,10 +48,13 @@ pub struct Run {
 
 impl Run {
     pub(super) fn start(&self) -> Start {
+        let memory = self.memory.as_ref();
         Start {
             place: self.place.clone(),
             words: self.words.clone(),
             environment: self.environment.clone(),
+            image: self.image.clone(),
+            memory: memory.and_then(|set| Some((size_of(&set.value)?, set.clone()))),
             ..Start::default()
         }
     }
@@ -112,7 +116,7 @@ impl Run {
         let place = place.to_owned();
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
-            "-m" | "--memory" => self.is_limited = true,
+            "-m" | "--memory" => self.memory = Some(Setting::new(place, "memory", value)),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -235,7 +239,8 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
     let of_deploy = || service.at(&["deploy", "resources", "limits", "memory"]);
-    run.is_limited = service.get("mem_limit").or_else(of_deploy).is_some();
+    let memory = service.get("mem_limit").or_else(of_deploy);
+    run.memory = memory.map(|node| Setting::new(node.place(), "memory", node.text().unwrap_or_default()));
     for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }

@@ -167,10 +167,16 @@ fn mounted(mounts: &[Mount], path: &str) -> Option<Option<Bytes>> {
     Some(mount.page_size())
 }
 
-/// The page size that a path names; systemd and every guide mount hugetlbfs at such names.
+/// The page size that a path names; systemd and every guide mount hugetlbfs at such names: /dev/hugepages-1G, /mnt/huge_1GB, /mnt/huge.
 fn by_name(path: &str) -> Option<Option<Bytes>> {
-    let size = (path.contains("hugepages-1G") || path.contains("hugepages1G")).then_some(Bytes::gib(1));
-    (path.contains("hugepages") || path.contains("hugetlbfs")).then_some(size)
+    let rests = path.split('/').filter_map(|name| name.split_once("huge"));
+    let mut sizes = rests.filter_map(|(_, rest)| {
+        let kind = ["pages", "tlbfs"].iter().find_map(|kind| rest.strip_prefix(kind));
+        let size = kind.unwrap_or(rest).trim_start_matches(['-', '_']);
+        let is_it = kind.is_some() || size.is_empty() || size.starts_with(|first: char| first.is_ascii_digit());
+        is_it.then(|| size.starts_with("1G").then_some(Bytes::gib(1)))
+    });
+    sizes.next()
 }
 
 /// Does a command line start a virtual machine?

@@ -19,6 +19,8 @@ pub struct Java {
     pub jvm: Jvm,
     /// The nodes that its memory has to be on, where what starts it says so.
     pub nodes: Option<CpuList>,
+    /// What decides the size of the heap where no option does.
+    pub(super) heap_by: Option<Setting>,
     /// Lines and variables with its options, where these are not all at `path`.
     pub(super) written: Vec<Setting>,
 }
@@ -33,8 +35,11 @@ impl Java {
         refused.collect()
     }
 
-    /// The option that sets the heap, with its line.
+    /// What sets the heap, with its line.
     pub fn heap(&self) -> Setting {
+        if let Some(by) = &self.heap_by {
+            return by.clone();
+        }
         let option = self.argument("-Xmx").unwrap_or("no -Xmx");
         Setting::new(self.place_of(option), "heap", option)
     }
@@ -103,6 +108,7 @@ pub(super) fn of_words(path: &str, mut arguments: Vec<String>) -> Option<Java> {
         jvm,
         arguments,
         nodes: None,
+        heap_by: None,
         written: Vec::new(),
     })
 }

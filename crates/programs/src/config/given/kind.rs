@@ -154,7 +154,7 @@ impl FileKind {
         let fits: Vec<Self> = Self::ALL.into_iter().filter(fits).collect();
         let script = script::read(path, text);
         match fits[..] {
-            _ if script.is_more_than(&fits) => Ok(Self::Script),
+            _ if script.is_more_than(&fits, text) => Ok(Self::Script),
             [kind] => Ok(kind),
             _ if !script.is_empty() => Ok(Self::Script),
             _ => Err(GivenError::Unsure {

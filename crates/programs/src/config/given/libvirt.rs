@@ -50,6 +50,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let cells = file.cells(domain)?;
     let mut refused = file.refused(domain, &cells);
     refused.extend(file.contradicted(domain));
+    refused.extend(file.without_numa(domain));
     refused.extend(file.not_shared(domain, "virtiofs", is_virtiofs));
     refused.extend(file.not_shared(domain, "vhostuser", is_vhost_user_disk));
     let (memory, bound) = file.parts(domain, pages, cells, total)?.into_iter().unzip();

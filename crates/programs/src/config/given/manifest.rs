@@ -31,7 +31,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     for document in &documents {
         if document.text_of("kind") == Some("KubeletConfiguration") {
             is_kubelet = true;
-            refused.extend(reserved(document));
+            refused.extend(not_kept(document).chain(reserved(document)));
             read.aligned = aligned(document);
         }
         for object in objects(document) {
@@ -117,6 +117,25 @@ fn aligned(kubelet: &Node) -> Option<Setting> {
     let name = "topologyManagerPolicy";
     let policy = kubelet.get(name).filter(|_| is_static(kubelet))?;
     policy.setting(name).filter(|policy| policy.value == "single-numa-node")
+}
+
+/// hugetlb pages that are to be kept for daemons: parseResourceList() takes no such resource.
+fn not_kept(kubelet: &Node) -> impl Iterator<Item = Unread> {
+    let places = ["kubeReserved", "systemReserved"].into_iter();
+    let all = places.flat_map(|key| {
+        kubelet
+            .get(key)
+            .map_or(&[][..], Node::entries)
+            .iter()
+            .map(move |own| (key, own))
+    });
+    let pages = all.filter(|(_, (resource, _))| resource.starts_with("hugepages-"));
+    pages.map(|(key, (resource, node))| {
+        let why = format!(
+            "{key}: {resource}: the kubelet does not start, as it keeps cpu, memory, ephemeral-storage and pid only (`cannot reserve`): leave it out"
+        );
+        Unread::new(Cause::Garbled, node.place(), why)
+    })
 }
 
 /// hugetlb pages in `reservedMemory`: the memory manager compares each resource with kubeReserved, systemReserved and evictionHard, which take

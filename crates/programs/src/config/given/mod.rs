@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod absent;
 mod asks;
 mod bottlerocket;
 mod bounds;
@@ -46,10 +47,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use host::snapshot::Topology;
+use host::Snapshot;
 use model::{Bytes, Unread};
 
-use super::{BootLine, LimitLine, Parameters, PoolWrite, Setting, Settings, Vmware};
+use super::{Boot, BootLine, LimitLine, Parameters, PoolWrite, Setting, Settings, Vmware, as_taken, own_default};
 use crate::messages::{self, Said};
 use crate::{Kind, Limit, Lock, dpdk, image_names, page_options};
 use starts::{Start, with_arguments};
@@ -135,15 +136,21 @@ impl Given {
     /// If the kind cannot be recognized, or the whole file does not have that kind's form. Single lines without form are kept
     /// in [`Given::garbled`].
     pub fn add(&mut self, path: &str, bytes: &[u8], kind: Option<FileKind>) -> Result<FileKind, GivenError> {
-        let text = String::from_utf8_lossy(bytes);
+        let whole = String::from_utf8_lossy(bytes);
+        let marked = whole.strip_prefix(garbled::BOM);
+        let text = marked.unwrap_or(&whole);
         let kind = match kind {
-            Some(kind) => kind.said(path, &text)?,
-            None => FileKind::of(path, &text)?,
+            Some(kind) => kind.said(path, text)?,
+            None => FileKind::of(path, text)?,
         };
-        if kind == FileKind::Log && !messages::is_log(&text) {
+        let mark = marked.and_then(|_| garbled::mark(path, text, kind));
+        let is_by_line = matches!(kind, FileKind::Sysctl | FileKind::Limits);
+        let text = if mark.is_some() || is_by_line { text } else { &*whole };
+        if kind == FileKind::Log && !messages::is_log(text) {
             return Err(GivenError::NoMessage { path: path.to_owned() });
         }
-        self.take(path, &text, kind).map_err(GivenError::Garbled)?;
+        self.take(path, text, kind).map_err(GivenError::Garbled)?;
+        self.garbled.extend(mark);
         self.kinds.insert(kind);
         for start in self.starts() {
             self.kinds.extend(start.java().map(|_| FileKind::Java));
@@ -154,14 +161,22 @@ impl Given {
         Ok(kind)
     }
 
-    /// As a machine takes them that may lack nodes which they name.
+    /// As a machine takes them, which may lack nodes and page sizes that they name.
     #[must_use]
-    pub fn on(mut self, topology: &Topology) -> Self {
+    pub fn on(mut self, snapshot: &Snapshot) -> Self {
+        let topology = &snapshot.topology;
         let stray = self.pool_writes.iter().filter_map(|write| write.stray(topology));
         self.garbled.extend(stray);
+        self.garbled.extend(absent::bound(&self, topology));
         self.pool_writes.retain(|write| write.stray(topology).is_none());
         for line in &mut self.boot {
-            line.boot = std::mem::take(&mut line.boot).on_nodes(topology);
+            line.boot = match snapshot.boot_sizes() {
+                Some(sizes) => {
+                    let boot = Boot::parse_for(&line.words, Some(&sizes), own_default(snapshot));
+                    as_taken(boot.without_gigantic(), snapshot)
+                }
+                None => std::mem::take(&mut line.boot).on_nodes(topology),
+            };
         }
         self
     }
@@ -229,13 +244,17 @@ impl Given {
     pub fn socket_mem(&self) -> Vec<(Setting, Option<String>)> {
         let of_ovs = dpdk::asked_by_ovs(&self.ovs);
         let starts = self.starts();
-        let in_container = |start: &Start| self.runs.iter().any(|run| run.place == start.place);
+        let in_container = |start: &Start| {
+            compose::started(&start.words).is_some() || self.runs.iter().any(|run| run.place == start.place)
+        };
         let of_start = |start: &Start| {
+            let set = start.socket_mem().filter(|set| !dpdk::is_of_vpp(set))?;
             let directory = start.huge_dir().filter(|_| !in_container(start));
-            Some((start.socket_mem()?, directory.map(str::to_owned)))
+            Some((set, directory.map(str::to_owned)))
         };
         let started = starts.iter().filter_map(of_start);
-        started.chain(of_ovs.map(|set| (set, None))).collect()
+        let directory = dpdk::directory_of_ovs(&self.ovs);
+        started.chain(of_ovs.map(|set| (set, directory))).collect()
     }
 
     /// Memory that programs of DPDK ask of all nodes together, beside that of each: they accept one of both.
@@ -245,10 +264,20 @@ impl Given {
 
     /// Where a program of DPDK is started that takes its pages by files: without a hugetlbfs of their size it has none. A script or a unit may mount one.
     pub fn takes_by_files(&self) -> Option<String> {
-        let mut texts = self.services.iter().flat_map(|service| &service.texts);
-        let has_mount = !self.mounts.is_empty() || texts.any(|(_, text)| text.contains("hugetlbfs"));
+        let has_mount = !self.mounts.is_empty() || self.has_units_that_mount();
         let mut starts = self.starts().into_iter().filter(|_| !has_mount);
         starts.find(Start::takes_by_files).map(|start| start.place)
+    }
+
+    /// Do commands of units mount a hugetlbfs?
+    pub fn has_units_that_mount(&self) -> bool {
+        let mut texts = self.services.iter().flat_map(|service| &service.texts);
+        texts.any(|(_, text)| text.contains("hugetlbfs"))
+    }
+
+    /// May a unit put a hugetlbfs at that path?
+    pub fn may_be_mounted(&self, path: &str) -> bool {
+        self.has_units_that_mount() || self.services.iter().any(|service| service.names_mount(path))
     }
 
     /// Options of programs that ask for pages of a size.
@@ -272,13 +301,25 @@ impl Given {
     /// Sizes of the pages that VPP's buffers and heap are on, whatever their number; `None` is the default size.
     pub fn vpp_pages(&self) -> Vec<Option<Bytes>> {
         let size = |name: &str| self.of_vpp(name).map(|set| set.value.parse().ok());
-        let buffers = (!self.vpp.is_empty()).then(|| size("buffers page-size").flatten());
+        let is_started = || {
+            self.starts()
+                .iter()
+                .any(|start| start.from(|name| name == "vpp").is_some())
+        };
+        let asks = !self.vpp.is_empty() || is_started();
+        let buffers = asks.then(|| size("buffers page-size").flatten());
         buffers.into_iter().chain(size("memory main-heap-page-size")).collect()
     }
 
     /// The setting of VPP that holds in the end.
     pub fn of_vpp(&self, name: &str) -> Option<&Setting> {
         self.vpp.iter().rfind(|set| set.name == name)
+    }
+
+    /// What VPP asks of each node, in its file or in its command, which later releases ignore.
+    pub fn socket_mem_of_vpp(&self) -> Option<Setting> {
+        let of_command = || self.starts().iter().filter_map(Start::socket_mem).find(dpdk::is_of_vpp);
+        self.of_vpp("dpdk socket-mem").cloned().or_else(of_command)
     }
 
     /// Servers of a kind.
@@ -373,7 +414,7 @@ impl Given {
     /// Is it a variable of a container with a limit of memory?
     pub fn limits_memory(&self, line: &Setting) -> bool {
         let of_pods = self.pods.iter().flat_map(Pod::limited);
-        let of_runs = self.runs.iter().filter(|run| run.is_limited);
+        let of_runs = self.runs.iter().filter(|run| run.memory.is_some());
         let mut all = of_pods
             .flat_map(|container| &container.environment)
             .chain(of_runs.flat_map(|run| &run.environment));

@@ -99,16 +99,40 @@ pub(super) fn setup(document: &Node) -> Result<Option<Setup>, Unread> {
     Ok(Some(setup))
 }
 
-/// Its kernelArguments. The files and units of Ignition beside them are encoded.
+/// Its kernelArguments, and the units of Ignition beside them. Ignition's files are encoded.
 fn machine_config(document: &Node) -> Result<Setup, Unread> {
-    if let Some(part) = document.at(&["spec", "config"]).and_then(about_pages) {
-        let why = "files and units in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
-        return Err(Unread::new(Cause::Garbled, part.place(), why));
-    }
-    Ok(Setup {
+    const WHY: &str =
+        "files in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
+    let config = |keys: &[&str]| document.at(&["spec", "config"])?.at(keys);
+    let encoded = config(&["storage"]).and_then(about_pages);
+    let units = config(&["systemd", "units"]).map_or(&[][..], Node::items);
+    let setup = Setup {
         boot: line(document.at(&["spec", "kernelArguments"])),
+        files: units.iter().flat_map(of_unit).collect(),
+        unresolved: encoded.iter().map(|part| format!("{}: {WHY}", part.place())).collect(),
         ..Setup::default()
-    })
+    };
+    match encoded.filter(|_| setup.boot.is_empty() && setup.files.is_empty()) {
+        Some(part) => Err(Unread::new(Cause::Garbled, part.place(), WHY)),
+        None => Ok(setup),
+    }
+}
+
+/// A unit of Ignition and its drop-ins, as far as they are about pages.
+fn of_unit(unit: &Node) -> Vec<(String, FileKind, String)> {
+    let Some(name) = unit.text_of("name") else {
+        return Vec::new();
+    };
+    let file = |node: &Node, own: &str| {
+        let contents = node
+            .get("contents")
+            .filter(|contents| about_pages(contents).is_some())?;
+        let path = format!("{}:/etc/systemd/system/{own}", node.path);
+        Some((path, FileKind::Unit, in_place(contents, contents.text()?)))
+    };
+    let drop_ins = unit.get("dropins").map_or(&[][..], Node::items).iter();
+    let drop_ins = drop_ins.filter_map(|own| file(own, &format!("{name}.d/{}", own.text_of("name")?)));
+    file(unit, name).into_iter().chain(drop_ins).collect()
 }
 
 /// User data of Bottlerocket in a node class; that of others is a script.

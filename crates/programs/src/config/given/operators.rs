@@ -1,11 +1,11 @@
 //! Objects from which operators of Kubernetes make pods: virtual machines of KubeVirt, clusters of PostgreSQL.
 
-use model::Unread;
+use model::{Cause, Unread};
 
-use super::asks::Asks;
+use super::asks::{self, Asks};
 use super::config_map;
 use super::ini::Server;
-use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, VolumeMount, named, quantities, quantity};
+use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, VolumeMount, memory, named, quantities, quantity};
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
@@ -85,7 +85,7 @@ fn of_stackgres(object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unr
         name: "patroni".to_owned(),
         limits,
         sized_in: "spec.hugePages of its profile",
-        asks: (!is_off).then(|| asks(&server)),
+        asks: (!is_off).then(|| asks_of(&server)),
         postgres: Some(server),
         version: object.at(&["spec", "postgres", "version"]).and_then(major),
         ..Container::default()
@@ -105,7 +105,16 @@ fn machine(object: &Node) -> Result<Option<Pod>, Unread> {
     let Some(domain) = domain else { return Ok(None) };
     let page = domain.at(&["memory", "hugepages", "pageSize"]);
     let asked = quantities(domain.at(&["resources", "requests"]))?;
-    let memory = guest_memory(domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
+    let requested = asked.into_iter().find(|quantity| quantity.resource == "memory");
+    let (guest, refused) = (
+        guest_memory(domain),
+        Vec::from_iter(page.and_then(|_| beyond(domain, requested.as_ref()))),
+    );
+    // Its pod gets pages for the smaller of both (renderresources.go, WithHugePages()).
+    let memory = match (guest, requested) {
+        (Some(guest), Some(requested)) if requested.amount >= guest.amount => Some(guest),
+        (guest, requested) => requested.or(guest),
+    };
     let (limits, volumes, mounts) = match (page.and_then(Node::text), memory) {
         (Some(size), Some(memory)) => {
             let key = Some(if memory.resource == GUEST { GUEST } else { "memory" });
@@ -146,8 +155,20 @@ fn machine(object: &Node) -> Result<Option<Pod>, Unread> {
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
         volumes,
+        refused,
         ..Pod::default()
     }))
+}
+
+/// A guest that has more memory than its pod gets pages for.
+fn beyond(domain: &Node, requested: Option<&Quantity>) -> Option<Unread> {
+    let (guest, requested) = (guest_memory(domain)?, requested?);
+    let why = format!(
+        "requests.memory: {} is less than the guest's {}, and its pod gets pages for the smaller of both: the guest does not start, as all of its memory is taken at once (leave \
+         requests.memory out, or have both equal)",
+        requested.written, guest.written
+    );
+    (requested.amount < guest.amount).then(|| Unread::new(Cause::Garbled, requested.place.clone(), why))
 }
 
 /// The memory of a guest, whose pod gets some more.
@@ -194,7 +215,7 @@ fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
             requests: resources("requests")?,
             limits: resources("limits")?,
             sized_in: IN_RESOURCES,
-            asks: may_ask.then(|| asks(&server)),
+            asks: may_ask.then(|| asks_of(&server)),
             postgres: Some(server.clone()),
             version: version(spec),
             ..Container::default()
@@ -249,8 +270,8 @@ pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
     let mut pods = Vec::new();
     let start = Start {
         place: values.place(),
-        words: Vec::new(),
         environment: java_options(values),
+        memory: memory(&limits),
         ..Start::default()
     };
     let java = start
@@ -261,6 +282,7 @@ pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
         let container = Container {
             place: place.clone(),
             name: name.to_owned(),
+            asks: asks::of_options(&start.environment),
             java,
             postgres: beside(values),
             environment: start.environment,
@@ -269,9 +291,9 @@ pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
             sized_in: IN_RESOURCES,
             ..Container::default()
         };
+        // The name of the pod is the template's.
         pods.push(Pod {
             place,
-            name: name.to_owned(),
             containers: vec![container],
             ..Pod::default()
         });
@@ -303,7 +325,7 @@ pub(super) fn settings(parameters: &Node) -> Vec<Setting> {
     parameters.entries().iter().filter_map(setting).collect()
 }
 
-fn asks(server: &Server) -> Asks {
+fn asks_of(server: &Server) -> Asks {
     let set = server.settings.last("huge_pages");
     Asks {
         place: set.map_or(&server.path, |set| &set.place).clone(),

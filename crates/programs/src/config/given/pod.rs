@@ -263,7 +263,12 @@ fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
     environment.extend(variables.iter().filter_map(|node| variable(node, around.maps)));
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
-    let start = start(node, &words, &environment);
+    let limits = quantities(node.at(&["resources", "limits"]))?;
+    let start = Start {
+        image: image(node).unwrap_or_default().to_owned(),
+        memory: memory(&limits),
+        ..start(node, &words, &environment)
+    };
     let over_files = |mut server: Server| {
         let of_files = around.maps.settings(server.kind, around.volumes);
         let of_variables = configuration(server.kind, variables);
@@ -291,15 +296,22 @@ fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
         place: start.place,
         name: named(node),
         is_init: false,
-        image: image(node).unwrap_or_default().to_owned(),
+        image: start.image,
         words: start.words,
         requests: quantities(node.at(&["resources", "requests"]))?,
-        limits: quantities(node.at(&["resources", "limits"]))?,
+        limits,
         sized_in: IN_RESOURCES,
         mounts: mounts.iter().map(mount).collect(),
         environment,
         hook: hook(node),
     })
+}
+
+/// The limit of a container's memory.
+pub(super) fn memory(limits: &[Quantity]) -> Option<(Bytes, Setting)> {
+    let limit = limits.iter().find(|limit| limit.resource == "memory")?;
+    let set = Setting::new(&limit.place, limit.field(), &limit.written);
+    Some((Bytes(limit.amount), set))
 }
 
 /// A server's settings over those that its image sets.

@@ -1,11 +1,11 @@
 //! OpenShift's PerformanceProfile: the pages that it asks for, and what its operator refuses of them.
 
-use model::Unread;
+use model::{Bytes, Unread};
 
 use super::garbled::{Refusal, garbled};
 use super::node::{Setup, Taker, boot_line, line};
 use super::yaml::Node;
-use crate::config::{BootForm, BootLine};
+use crate::config::{BootLine, Setting};
 
 /// Sizes as the operator takes them: with base pages of 64K, which arm64 alone has, and with those of 4K there and on x86-64.
 const OF_64K: [&str; 3] = ["2M", "512M", "16G"];
@@ -27,51 +27,43 @@ struct Page<'n> {
     of_node: Option<&'n str>,
 }
 
-/// The counts of one size: by node where each entry names one.
-fn request(pages: &[&Page<'_>]) -> String {
-    let of_node = |page: &&Page<'_>| Some(format!("{}:{}", page.of_node?.parse::<u32>().ok()?, page.count));
-    match pages.iter().map(of_node).collect::<Option<Vec<_>>>() {
-        Some(nodes) => nodes.join(","),
-        None => pages
-            .iter()
-            .fold(0_u64, |sum, page| sum.saturating_add(page.count))
-            .to_string(),
+impl Page<'_> {
+    /// The operator asks for pages without a node on the boot line.
+    fn at_boot(&self) -> Option<BootLine> {
+        let words = format!("hugepagesz={} hugepages={}", self.size, self.count);
+        self.of_node.is_none().then(|| boot_line(self.counted.place(), &words))
+    }
+
+    /// For those of a node it makes a unit that writes the node's file (`hugepages-allocation-SIZE-NODE.service`).
+    fn by_unit(&self) -> Option<Setting> {
+        let (node, size) = (self.of_node?, self.size.parse::<Bytes>().ok()?);
+        let file = format!(
+            "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
+            size.0 >> 10
+        );
+        Some(Setting::new(self.counted.place(), file, self.count.to_string()))
     }
 }
 
-/// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
+/// Its pages on the boot line and by units, and other words of the boot line.
 pub(super) fn profile(document: &Node) -> Result<Setup, Unread> {
     let spec = |keys: &[&str]| document.get("spec").and_then(|spec| spec.at(keys));
     let base = spec(&["kernelPageSize"]).and_then(Node::text).unwrap_or("4k");
     let default = spec(&["hugepages", "defaultHugepagesSize"]);
     let entries = spec(&["hugepages", "pages"]).map_or(&[][..], Node::items);
     let pages: Vec<Page<'_>> = entries.iter().map(page_of).collect::<Result<_, _>>()?;
-    let mut by_size: Vec<Vec<&Page<'_>>> = Vec::new();
-    for page in &pages {
-        match by_size.iter_mut().find(|known| known[0].size == page.size) {
-            Some(known) => known.push(page),
-            None => by_size.push(vec![page]),
-        }
-    }
     let first = default.and_then(|node| {
         let words = format!("default_hugepagesz={}", node.text()?);
         Some(boot_line(node.place(), &words))
     });
-    let of_sizes = by_size.iter().map(|own| {
-        let words = format!("hugepagesz={} hugepages={}", own[0].size, request(own));
-        let form = match own.len() {
-            1 => BootForm::Parameters,
-            _ => BootForm::Sum,
-        };
-        BootLine {
-            form,
-            ..boot_line(own[0].counted.place(), &words)
-        }
-    });
-    let mut boot: Vec<BootLine> = first.into_iter().chain(of_sizes).collect();
+    let mut boot: Vec<BootLine> = first
+        .into_iter()
+        .chain(pages.iter().filter_map(Page::at_boot))
+        .collect();
     boot.extend(line(spec(&["additionalKernelArgs"])));
     Ok(Setup {
         boot,
+        sysfs: pages.iter().filter_map(Page::by_unit).collect(),
         refused: refused_pages(default, &pages, base),
         ..Setup::default()
     })

@@ -87,7 +87,7 @@ mod tests {
         let unit = "[Unit]\nDescription=a podman container\n[Container]\nImage=elasticsearch:9\nUlimit=memlock=4096\nEnvironment=A=1 \\\n  B=2\n\
                     Exec=java \\\n  -Xmx1g -XX:+UseLargePages\nPodmanArgs=--no-hosts --memory-swap -1 --cap-add IPC_LOCK --memory 4g\nLabel=it's\n";
         let run = parse("es.container", unit).expect("a container");
-        assert_eq!((run.may_lock, run.is_limited, run.is_quadlet), (true, true, true));
+        assert_eq!((run.may_lock, run.memory.is_some(), run.is_quadlet), (true, true, true));
         assert_eq!(run.memlock, Some((Limit::Bytes(4096), "es.container:5".to_owned())));
         let variables: Vec<&str> = run.environment.iter().map(|set| set.name.as_str()).collect();
         assert_eq!(variables, ["A", "B"]);

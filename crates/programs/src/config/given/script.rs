@@ -62,11 +62,14 @@ impl Script {
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
-    pub(super) fn is_more_than(&self, kinds: &[FileKind]) -> bool {
+    pub(super) fn is_more_than(&self, kinds: &[FileKind], text: &str) -> bool {
+        let starts_any = !self.starts.is_empty();
         match kinds {
             [] | [FileKind::Qemu] => !self.is_empty(),
-            [FileKind::Dpdk] => self.writes() || !self.starts.is_empty(),
-            [FileKind::Java | FileKind::Compose] => self.writes() || !self.unresolved.is_empty(),
+            [FileKind::Dpdk] => self.writes() || starts_any,
+            [FileKind::Java | FileKind::Compose] => {
+                self.writes() || !self.unresolved.is_empty() || (starts_any && text.contains('$'))
+            }
             _ => self.writes(),
         }
     }

@@ -1,11 +1,13 @@
 //! A systemd service as its unit file and drop-ins describe it (systemd.exec(5)).
 
-use model::Unread;
+use std::path::Path;
+
+use model::{Bytes, Unread};
 
 use super::bounds::Bounds;
 use super::script::{self, Written};
 use super::starts::{Start, marks};
-use crate::config::unit::settings;
+use crate::config::unit::{settings, size};
 use crate::config::{Setting, Settings, Unit};
 use crate::{Kind, jvm};
 
@@ -38,6 +40,8 @@ pub struct Service {
     takes_others: bool,
     /// `ExecStart=`.
     commands: Vec<Setting>,
+    /// `MemoryMax=`.
+    memory: Option<Setting>,
     /// What binds its memory to nodes.
     binding: Settings,
 }
@@ -65,7 +69,19 @@ pub(super) fn is_drop_in(path: &str) -> bool {
     path.ends_with(".conf")
 }
 
+/// Lines of a unit by which its programs have directories of another place at a path, or which mounts it waits for.
+const MOUNTING: [&str; 4] = ["BindPaths", "BindReadOnlyPaths", "RequiresMountsFor", "WantsMountsFor"];
+
 impl Service {
+    /// Is a directory of another place, or a mount to come, at that path or above it?
+    pub(super) fn names_mount(&self, path: &str) -> bool {
+        let lines = self.texts.iter().flat_map(|(_, text)| text.lines());
+        let settings = lines.filter_map(|line| line.split_once('='));
+        let named = settings.filter(|(key, _)| MOUNTING.contains(&key.trim()));
+        let mut named = named.flat_map(|(_, value)| value.split([' ', ':', '\t']));
+        named.any(|own| own.len() > 1 && Path::new(path).starts_with(own))
+    }
+
     pub(super) fn new(name: String) -> Self {
         Self {
             unit: Unit {
@@ -119,6 +135,8 @@ impl Service {
         for start in &mut starts {
             start.place.clone_from(&command.place);
             start.text.clone_from(&command.value);
+            let memory = self.memory.as_ref();
+            start.memory = memory.and_then(|set| Some((Bytes(size(&set.value)?), set.clone())));
             // What its shell sets comes last.
             let own = start.environment.iter_mut().skip(all.set.len());
             own.for_each(|set| set.place.clone_from(&command.place));
@@ -188,6 +206,7 @@ impl Service {
             "EnvironmentFile" => self.files.push(setting.value.trim_start_matches('-').to_owned()),
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
             "ExecStart" => self.commands.push(setting.clone()),
+            "MemoryMax" | "MemoryLimit" => self.memory = Some(setting.clone()),
             "NUMAPolicy" | "NUMAMask" | "AllowedMemoryNodes" => self.binding.0.push(setting.clone()),
             _ => return self.unit.take(section, setting),
         }

@@ -1,9 +1,11 @@
 //! What a command with its environment starts, in a unit or in a container: a JVM, PostgreSQL, MySQL.
 
+mod heap;
 #[cfg(test)]
 mod tests;
 
 use host::CpuList;
+use model::Bytes;
 
 use super::ini::Server;
 use super::java::{Java, holds, of_words};
@@ -22,6 +24,10 @@ pub(super) struct Start {
     /// The command as it is written, where variables in the words have their values.
     pub(super) text: String,
     pub(super) environment: Vec<Setting>,
+    /// Of its container, if it is known to be in one.
+    pub(super) image: String,
+    /// The limit of its memory, with what sets it.
+    pub(super) memory: Option<(Bytes, Setting)>,
 }
 
 impl Start {
@@ -69,7 +75,7 @@ impl Start {
         java.nodes = self.nodes();
         let read = self.environment.iter().filter(|set| self.hands_on(&set.name));
         java.written = read.cloned().collect();
-        Some(java)
+        Some(self.with_heap(java))
     }
 
     /// Does a JVM read the variable, or get it from the command?
@@ -157,9 +163,10 @@ impl Start {
         dpdk::memory(&self.place, &self.words)
     }
 
-    /// The directory whose hugetlbfs it takes that of, where it names one.
+    /// The directory whose hugetlbfs it takes that of, where it names one and needs files.
     pub(super) fn huge_dir(&self) -> Option<&str> {
-        value_of(&self.words, "--huge-dir")
+        let by_files = self.words.iter().all(|word| word != "--in-memory");
+        value_of(&self.words, "--huge-dir").filter(|_| by_files)
     }
 
     /// Is it one of DPDK that needs a hugetlbfs?

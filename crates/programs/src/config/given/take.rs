@@ -232,10 +232,12 @@ impl Given {
         self.pools(settings.iter().filter_map(PoolWrite::of));
     }
 
-    /// The policies among them, and what the kernel refuses. A script has the writes of its pools apart, each with its turn.
+    /// The policies and surplus pages among them, and what the kernel refuses. A script has the writes of its pools apart, each with its turn.
     fn policies_of(&mut self, settings: &[Setting]) {
         self.garbled.extend(settings.iter().filter_map(written::refused));
         self.policies.extend(settings.iter().filter_map(policy::of_file));
+        let surplus = settings.iter().filter(|setting| written::is_surplus(setting));
+        self.sysctl.0.extend(surplus.cloned());
     }
 
     /// What is written to files of pools at boot.

@@ -340,7 +340,11 @@ fn commands_of_containers_are_read_as_their_programs_do() {
     for text in attached {
         let given = self::given(&[("db.container", text)]);
         let run = &given.runs[0];
-        assert_eq!((run.image.as_str(), run.is_limited), ("postgres:17", true), "{text}");
+        assert_eq!(
+            (run.image.as_str(), run.memory.is_some()),
+            ("postgres:17", true),
+            "{text}"
+        );
         let variables: Vec<&str> = run.environment.iter().map(|set| set.value.as_str()).collect();
         assert_eq!(
             (variables, &run.words[1..]),
@@ -356,6 +360,26 @@ fn commands_of_containers_are_read_as_their_programs_do() {
         (given.runs[0].image.as_str(), given.runs[0].may_lock),
         ("postgres:17", false)
     );
+}
+
+/// A shell puts the values of variables into the words of a command.
+#[test]
+fn a_command_of_a_script_has_the_values_of_its_variables() {
+    for text in [
+        "HEAP=4g\njava -Xms$HEAP -Xmx$HEAP -XX:+UseLargePages -jar a.jar\n",
+        "java -Xmx${HEAP:-4g} -XX:+UseLargePages -jar a.jar\n",
+        "HEAP=4g\nexec /usr/bin/java \"-XX:MaxHeapSize=${HEAP}\" -XX:+UseLargePages -jar a.jar\n",
+        "MEM=4096\nOPTS=\"-Xmx${MEM}M -XX:+UseLargePages\"\njava $OPTS -jar a.jar\n",
+        "export JDK_JAVA_OPTIONS=-XX:+UseLargePages\nHEAP=4g\nexec java -Xmx$HEAP -jar a.jar\n",
+        "HEAP=4g\ndocker run -e JAVA_TOOL_OPTIONS=\"-Xmx$HEAP -XX:+UseLargePages\" app\n",
+        "OPTS=\"-Xmx4g -XX:+UseLargePages\"\ndocker run -e \"JAVA_TOOL_OPTIONS=$OPTS\" app\n",
+    ] {
+        let given = given(&[("start.sh", &format!("#!/bin/sh\n{text}"))]);
+        let java = given.java();
+        let [java] = &java[..] else { panic!("one JVM: {text}") };
+        let read = (java.jvm.large_pages, java.jvm.heap_max, &given.refused()[..]);
+        assert_eq!(read, (true, Some(Bytes::gib(4)), &[][..]), "{text}");
+    }
 }
 
 #[test]
@@ -671,7 +695,27 @@ fn nodes_as_their_operators_take_them() {
     let error = Given::default()
         .add("m.yaml", config.as_bytes(), None)
         .expect_err("encoded files");
-    assert!(error.to_string().contains("m.yaml:7: files and units"), "{error}");
+    assert!(error.to_string().contains("m.yaml:7: files in spec.config"), "{error}");
+}
+
+#[test]
+fn a_machine_config_has_arguments_and_units() {
+    let config = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nspec:\n  kernelArguments: [hugepagesz=1G, hugepages=4]\n  \
+                  config:\n    storage:\n      files:\n      - path: /etc/sysctl.d/60-huge.conf\n        contents: {source: \"data:;base64,dm0=\"}\n    \
+                  systemd:\n      units:\n      - name: hp.service\n        contents: |\n          [Service]\n          Type=oneshot\n          \
+                  ExecStart=/bin/sh -c 'echo 512 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'\n";
+    let given = given(&[("m.yaml", config)]);
+    assert_eq!(given.boot[0].boot.pages_of(Bytes::gib(1), None), Some(4));
+    assert_eq!(given.pool_writes[0].line.pages, 512);
+    assert_eq!(
+        given.pool_writes[0].line.place,
+        "m.yaml:/etc/systemd/system/hp.service:16"
+    );
+    assert!(
+        given.unresolved[0].starts_with("m.yaml:8: files in spec.config"),
+        "{:?}",
+        given.unresolved
+    );
 }
 
 /// What a script sets, starts and leaves open.
@@ -1152,4 +1196,31 @@ fn what_a_machine_shows_is_no_configuration() {
     let error =
         FileKind::of("meminfo.txt", "HugePages_Total:     512\nHugePages_Free:      512\n").expect_err("no kind");
     assert!(error.to_string().contains("give it with --root"), "{error}");
+}
+
+#[test]
+fn a_byte_order_mark_is_a_fault_where_the_program_does_not_skip_it() {
+    let marked = |path: &str, text: &str| given(&[(path, &format!("\u{feff}{text}"))]).garbled;
+    for (path, text) in [
+        ("postgresql.conf", "shared_buffers = 8GB\nhuge_pages = on\n"),
+        ("my.cnf", "[mysqld]\nlarge-pages\n"),
+        ("sysctl.d/9.conf", "vm.nr_hugepages = 8\n"),
+        ("limits.conf", "* - memlock 8\n"),
+        ("default/grub", "GRUB_CMDLINE_LINUX=\"hugepages=8\"\n"),
+    ] {
+        let garbled = marked(path, text);
+        assert!(
+            garbled.len() == 1 && garbled[0].place == format!("{path}:1"),
+            "{path}: {garbled:?}"
+        );
+        assert_eq!(given(&[(path, text)]).garbled, [], "{path}");
+    }
+    for (path, text) in [
+        ("sysctl.d/9.conf", "# my own\nvm.nr_hugepages = 8\n"),
+        ("limits.conf", "\n* - memlock 8\n"),
+    ] {
+        assert_eq!(marked(path, text), [], "{path}");
+    }
+    let unit = marked("a.service", "[Service]\nExecStart=/bin/app\n");
+    assert!(unit.iter().all(|why| !why.why.contains("byte order mark")), "{unit:?}");
 }

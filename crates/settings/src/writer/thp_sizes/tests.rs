@@ -180,7 +180,7 @@ fn one_run_at_a_time_lends_sizes() {
     let ((_, one), (_, two)) = (scene.run(1), scene.run(2));
     let first = one.claim_thp_sizes().expect("nobody else");
     let error = two.claim_thp_sizes().err().expect("refused");
-    assert!(matches!(error, WriterError::Busy { .. }), "{error}");
+    assert!(matches!(error, LeaseError::Writer(WriterError::Busy { .. })), "{error}");
     drop(first);
     two.claim_thp_sizes().expect("it is free again");
 }
@@ -207,6 +207,20 @@ fn no_such_size_and_no_permission_say_what_to_do_and_change_nothing() {
             (BEFORE.map(str::to_owned).to_vec(), 0)
         );
     }
+}
+
+#[test]
+fn a_state_directory_that_a_user_cannot_make_is_no_permission_for_sizes() {
+    let denied = crate::error::WriterError::State {
+        doing: "create",
+        path: "/run/hugewise".into(),
+        source: io::ErrorKind::PermissionDenied.into(),
+    };
+    let error = super::not_permitted(denied).to_string();
+    assert!(
+        error.starts_with("setting the switch of a THP size needs root (sudo)"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
         (0, _) => "why base",
         _ => "",
     };
-    let why = why.map(|(number, why)| fact(label(number), reason(why)));
+    let is_older = usage.why.iter().any(|why| matches!(why, Why::StartedBefore { .. }));
+    let why = why.map(|(number, why)| fact(label(number), reason(why, is_older)));
     std::iter::once(fact("in use?", short(usage)))
         .chain(parts)
         .chain(asked)
@@ -121,21 +122,33 @@ fn pool(pool: &PoolState) -> String {
     format!("{pages}, {spare}{on_demand}")
 }
 
-fn reason(why: &Why) -> String {
+/// A reason in words. One that was started before it asked has not fallen back.
+fn reason(why: &Why, is_older: bool) -> String {
     match why {
         Why::NotAsked { setting } => format!("it does not ask for huge pages ({setting})"),
+        Why::SwitchedOff { option } => {
+            format!("{option} switches off the huge pages that it asks for: a restart with that option changes nothing")
+        }
         Why::PoolShort { needs, spare } => format!(
-            "the {} pool has room for {spare} of {} needed, and the program fell back to base pages",
+            "the {} pool has room for {spare} of {} needed{}",
             needs.page,
-            counted(needs.pages as usize, "page")
+            counted(needs.pages as usize, "page"),
+            if is_older {
+                ""
+            } else {
+                ", and the program fell back to base pages"
+            }
         ),
+        Why::StartedBefore { setting, place } => {
+            format!("it was started before {setting} was set ({place}): with that it does not start on base pages")
+        }
         Why::Restart { needs, spare } => format!(
             "the {} pool has {spare} spare pages now, and {} are needed: the program takes them at its start only, so restart it",
             needs.page, needs.pages
         ),
         Why::Barred { group } => format!(
-            "it has no right to SHM_HUGETLB (CAP_IPC_LOCK, or group {group} of vm.hugetlb_shm_group), by which MySQL before 8.0.27 takes \
-             its pages; 8.0.27 and later need none"
+            "it has no right to SHM_HUGETLB (CAP_IPC_LOCK, or group {group} of vm.hugetlb_shm_group), by which a JVM with -XX:+UseSHM \
+             or -Xlp and MySQL before 8.0.27 take their pages; MySQL 8.0.27 and later needs none"
         ),
         Why::NoRoomToGrow { needs, spare } => format!(
             "the heap takes its pages as it grows: the JVM may need {} of {}, the pool has {spare} for it, and without more the \

@@ -7,7 +7,7 @@ use model::PageKind;
 use programs::Kind;
 
 use crate::render::export::word;
-use draw::joined;
+use draw::{joined, or, or_empty};
 
 /// Pages of a pool cannot change under a running program; other memory can.
 fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
@@ -25,9 +25,10 @@ fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) ->
 }
 
 /// In the running process, with what shows how much it does: often only its users know that.
-fn live(usage: &Usage) -> Vec<String> {
-    let by = usage.program.as_deref().and_then(Kind::live_options);
-    let by = by.unwrap_or("--load 'COMMAND THAT USES IT'");
+fn live(usage: &Usage, port: Option<u16>, socket: Option<&String>) -> Vec<String> {
+    let program = usage.program.as_deref();
+    let by = program.and_then(|title| Kind::live_options(title, &|one, other| reached(port, socket, [one, other])));
+    let by = or(by, "--load 'COMMAND THAT USES IT'");
     vec![format!("sudo hugewise compare --live {} {by}", usage.pid)]
 }
 
@@ -38,13 +39,16 @@ fn started((user, group): (u32, u32), words: impl Iterator<Item = String>) -> St
     joined(rights.chain(words), " ")
 }
 
+/// The options of a server's port and of its socket, as far as those are known.
+fn reached(port: Option<u16>, socket: Option<&String>, [of_port, of_socket]: [&str; 2]) -> String {
+    let port = port.map(|number| format!(" {of_port}{number}"));
+    let socket = socket.map(|path| format!(" {of_socket}{}", word(path)));
+    or_empty(socket) + &or_empty(port)
+}
+
 /// The server is stopped, and started by the comparison as it was, with a load that can be replaced.
 fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
-    let at = |port: &str, socket: &str| {
-        let port = server.port.map(|number| format!(" {port}{number}"));
-        let socket = server.socket.as_ref().map(|path| format!(" {socket}{}", word(path)));
-        socket.unwrap_or_default() + &port.unwrap_or_default()
-    };
+    let at = |port: &str, socket: &str| reached(server.port, server.socket.as_ref(), [port, socket]);
     let Some((_, own)) = Kind::of_server(&server.database) else {
         return Vec::new();
     };
@@ -89,7 +93,10 @@ pub(super) fn next(usage: &Usage, target: &str) -> Vec<String> {
             "sudo hugewise apply plan.json".to_owned(),
         ],
         Step::Set { setting, place } if place.starts_with("/proc/") => {
-            vec![format!("add {setting} to the options of {}", usage.name)]
+            vec![match setting.contains(" = ") {
+                true => format!("set {setting} in the options of {}", usage.name),
+                false => format!("add {setting} to the options of {}", usage.name),
+            }]
         }
         Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
         Step::LeaveOut { setting, .. } => vec![format!("remove {setting} from the options of {}", usage.name)],
@@ -107,7 +114,7 @@ pub(super) fn next(usage: &Usage, target: &str) -> Vec<String> {
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {}", word(then(usage, target)))],
         Step::ExplainAsRoot => vec![format!("sudo hugewise explain {}", word(target))],
-        Step::CompareLive => live(usage),
+        Step::CompareLive { port, socket } => live(usage, *port, socket.as_ref()),
         Step::Collapse => vec![format!("sudo hugewise collapse {}", usage.pid)],
         Step::Compare { server, command } => compare(usage, server.as_ref(), command.as_ref()),
         Step::MeasureGuest => vec!["sudo hugewise measure guest".to_owned()],

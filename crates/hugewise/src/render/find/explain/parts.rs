@@ -60,7 +60,8 @@ pub(super) fn in_numbers(part: &Part) -> String {
             let needs = or_empty(needs.map(|needs| {
                 let pages = counted(needs.pages as usize, "page");
                 let beside = match part.what {
-                    PartKind::JavaHeap => " with code cache and collector tables",
+                    // Those take pages of 2M then.
+                    PartKind::JavaHeap if needs.page <= Bytes::mib(2) => " with code cache and collector tables",
                     _ => "",
                 };
                 format!("; {pages} of {} would hold it{beside}", PageKind::Hugetlb(needs.page))

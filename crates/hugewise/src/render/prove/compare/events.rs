@@ -6,6 +6,7 @@ use compare::{Error, Event};
 use model::compare::{Forecast, Restored};
 use model::{Backing, PageKind};
 
+use super::forecast::options;
 use super::why::because;
 
 /// Follows what is said of a program that may never end.
@@ -64,15 +65,30 @@ fn left(pid: u32, restored: Option<&Result<Restored, Error>>) -> String {
     }
 }
 
-fn foreseen(forecast: &Forecast, budget: Duration) -> String {
-    let visible = forecast.visible.last().map_or(0.0, |visible| visible.effect * 100.0);
-    let needed = minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9)));
+fn foreseen(forecast: &Forecast, budget: Option<Duration>) -> String {
+    let Some(visible) = forecast.visible.last() else {
+        return String::new();
+    };
+    let within = match forecast.most == Some(visible.blocks) {
+        true => format!(
+            "by the {} runs of each arm that are made without --runs",
+            visible.blocks
+        ),
+        false => format!("within {}", seconds(visible.seconds)),
+    };
     format!(
-        "in {}, runs lie so far apart here that differences from about {visible:.1} % on can be shown within {}; the smallest \
-         effect asked for takes about {needed} (--budget {needed}, or a larger --smallest-effect)",
+        "in {}, runs lie so far apart here that differences from about {:.1} % on can be shown {within}; the smallest effect asked \
+         for takes about {} ({}, or a larger --smallest-effect)",
         forecast.metric,
-        minutes(budget)
+        visible.effect * 100.0,
+        seconds(forecast.smallest.seconds),
+        options(forecast, budget)
     )
+}
+
+/// Of a forecast, which may lie far ahead.
+pub(super) fn seconds(seconds: f64) -> String {
+    minutes(Duration::from_secs_f64(seconds.min(1e9)))
 }
 
 /// `45s` or `7m`, rounded up, as options take it.

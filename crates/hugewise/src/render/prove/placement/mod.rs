@@ -25,6 +25,9 @@ const LOOK_MS: u32 = 10;
 /// Ubuntu have, which permit nothing.
 const OWN_PROCESSES: i64 = 2;
 
+/// The kernel ends perf events so (`begin_new_exec`), and says nothing.
+pub(super) const CUT_OFF: &str = "the kernel ended the recording before the program ended";
+
 impl Show for Recording {
     fn title(&self) -> String {
         format!("Where {} ran (process {})", self.target.name, self.target.pid)
@@ -53,6 +56,20 @@ impl Show for Recording {
 
 fn headline(recording: &Recording) -> String {
     let total = &recording.total;
+    let used = match recording.rusage_s.filter(|_| recording.is_cut_off()) {
+        Some(usage) => format!(
+            "used {} s of CPU time in {} s by the kernel's own account (rusage), of which {} s are recorded",
+            number(usage),
+            number(recording.seconds),
+            number(total.cpu())
+        ),
+        None => format!(
+            "used {} s of CPU time in {} s, which is {} CPUs",
+            number(total.cpu()),
+            number(recording.seconds),
+            number(recording.cpus_used())
+        ),
+    };
     let migrations = total.migrations.total();
     let least = if recording.has_all_moves() { "" } else { "at least " };
     let locality = or_empty(recording.locality().map(|locality| {
@@ -60,12 +77,9 @@ fn headline(recording: &Recording) -> String {
         format!(" By the nodes of its pages and of its CPU time, {percent} % of its accesses would be local.")
     }));
     format!(
-        "{} (process {}) used {} s of CPU time in {} s, which is {} CPUs, and moved {least}{} ({} a second). {}{locality}",
+        "{} (process {}) {used}, and moved {least}{} ({} a second). {}{locality}",
         recording.target.name,
         recording.target.pid,
-        number(total.cpu()),
-        number(recording.seconds),
-        number(recording.cpus_used()),
         counted(migrations as usize, "time"),
         number(rate(migrations, recording)),
         end(recording.end)
@@ -92,6 +106,7 @@ fn method(recording: &Recording) -> String {
         Method::SwitchRecords => format!(
             "Method: every context switch, recorded by the kernel (PERF_RECORD_SWITCH); {}. {own}",
             match missed.lost_records + missed.unpaired {
+                _ if recording.is_cut_off() => CUT_OFF.to_owned(),
                 0 => "no record was lost".to_owned(),
                 _ => format!(
                     "{} lost, {} without counterpart",
@@ -103,7 +118,7 @@ fn method(recording: &Recording) -> String {
         Method::Clocks => format!(
             "Method: a clock of the kernel for each CPU (TASK_CLOCK, --light), which loses time of threads that move often: half of it at 16,000 moves a second. {} Runs, preemptions and the waits after \
              them are not recorded. Single threads are from /proc, up to 10 times a second, so that shorter ones are missing. {own}",
-            if recording.all_moves {
+            if recording.has_all_moves() {
                 "Each move was recorded.".to_owned()
             } else {
                 unseen(recording)
@@ -130,7 +145,7 @@ fn unseen(recording: &Recording) -> String {
 fn own_use(recording: &Recording) -> String {
     let used = number(recording.recorder_s);
     let cpu = recording.total.cpu();
-    if cpu == 0.0 {
+    if cpu == 0.0 || recording.is_cut_off() {
         return format!("hugewise used {used} s of CPU time for that.");
     }
     let percent = number(recording.recorder_s / cpu * 100.0);
@@ -184,12 +199,22 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
         let text = "of context switches found no room: times and moves are too low (--light records less)";
         Warning::new("records-lost", format!("{records} {text}"))
     });
+    let cut_off = recording.is_cut_off().then(|| {
+        let text = format!(
+            "{CUT_OFF}: of {} s of CPU time (rusage) {} s are recorded, and where the rest ran is not known. It does that where a program becomes \
+             one whose memory its user may not read: by a setuid file, one with capabilities, or one that may be executed and not read (record \
+             it once it runs: --pid PID, as root)",
+            number(recording.rusage_s.unwrap_or_default()),
+            number(recording.total.cpu())
+        );
+        Warning::new("recording-cut-off", text)
+    });
     let new = (missed.new_cpus > 0).then(|| {
         let cpus = counted(missed.new_cpus as usize, "CPU");
         let text = "came online during the recording, and what ran there is missing";
         Warning::new("cpus-came-online", format!("{cpus} {text}"))
     });
-    let all = [refused, lost, new, guest_warning(snapshot)];
+    let all = [refused, lost, cut_off, new, guest_warning(snapshot)];
     all.into_iter().flatten().collect()
 }
 

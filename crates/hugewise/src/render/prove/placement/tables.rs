@@ -13,8 +13,8 @@ const COLUMNS: usize = 16;
 pub(super) fn shares(recording: &Recording) -> Sheet {
     let fields = columns![|cpu| &Cpu;
         "#node" => cpu.node?, "#socket" => cpu.package?, "#core" => cpu.core?, "#CPU" => cpu.cpu,
-        "#% of the recording" => percent(used(recording, cpu), recording.seconds),
-        "#% of its CPU time" => percent(used(recording, cpu), recording.total.cpu()),
+        "#% of the recording" => share(recording, cpu, recording.seconds),
+        "#% of its CPU time" => share(recording, cpu, recording.total.cpu()),
         "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, recording.seconds)), "?"),
     ];
     let is_large = recording.cpus.len() > MOST_CPUS;
@@ -29,7 +29,7 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
         ));
     }
     if let Some(times) = recording.rusage_s.zip(recording.unassigned_s) {
-        sheet.note(unassigned(recording.method, times));
+        sheet.note(unassigned(recording, times));
     }
     sheet
 }
@@ -39,13 +39,23 @@ fn used(recording: &Recording, cpu: &Cpu) -> f64 {
     recording.total.cpu_s.get(&cpu.cpu).copied().unwrap_or_default()
 }
 
+/// Where most of it was not recorded, what was is no share.
+fn share(recording: &Recording, cpu: &Cpu, all: f64) -> String {
+    let is_most = |usage: f64| recording.total.cpu() < usage / 2.0;
+    match recording.is_cut_off() && recording.rusage_s.is_some_and(is_most) {
+        true => "?".to_owned(),
+        false => percent(used(recording, cpu), all),
+    }
+}
+
 fn percent(seconds: f64, all: f64) -> String {
     or((all > 0.0).then(|| number(seconds / all * 100.0)), "-")
 }
 
 /// CPU time that the kernel counts and no CPU was assigned.
-fn unassigned(method: Method, (usage, rest): (f64, f64)) -> String {
-    let what = match method {
+fn unassigned(recording: &Recording, (usage, rest): (f64, f64)) -> String {
+    let what = match recording.method {
+        _ if recording.is_cut_off() => super::CUT_OFF,
         Method::SwitchRecords => "switches themselves, and the ends of processes, which come after their last record",
         Method::Clocks => "the start of the program, and the end of its processes",
         Method::Procfs => "what ran after the last look at each thread",
@@ -68,7 +78,11 @@ pub(super) fn moves(recording: &Recording) -> Sheet {
     ];
     let all = recording.total.migrations.each().into_iter();
     let shown = all.filter(|(kind, count)| *kind != Kind::Unknown || *count > 0);
-    Sheet::of("Moves from one CPU to another", fields, shown)
+    let mut sheet = Sheet::of("Moves from one CPU to another", fields, shown);
+    if recording.is_cut_off() {
+        sheet.note(format!("those on record: {}", super::CUT_OFF));
+    }
+    sheet
 }
 
 /// How far a move went, in words.

@@ -36,6 +36,44 @@ pub(super) fn recording(no_records: Option<NoRecords>, level: Option<i64>) -> Re
     }
 }
 
+#[test]
+fn time_that_was_not_recorded_is_no_time_of_zero() {
+    let cut_off = Recording {
+        rusage_s: Some(1.0),
+        unassigned_s: Some(1.0),
+        ..recording(None, None)
+    };
+    let text = super::headline(&cut_off);
+    assert!(
+        text.contains("used 1 s of CPU time") && text.contains("of which 0 s are recorded"),
+        "{text}"
+    );
+    assert!(text.contains("at least 0 times") && !text.contains("0 CPUs"), "{text}");
+    let how = method(&cut_off);
+    assert!(
+        how.contains(super::CUT_OFF) && !how.contains("no record was lost"),
+        "{how}"
+    );
+    assert!(!how.contains('%'), "{how}");
+    let nowhere = Snapshot::take(&Source::from_tree("made", host::Tree::default()));
+    let codes = |recording: &Recording| -> Vec<String> {
+        warnings(recording, &nowhere)
+            .into_iter()
+            .map(|warning| warning.code.to_string())
+            .collect()
+    };
+    assert_eq!(codes(&cut_off), ["recording-cut-off"]);
+    let clocks = Recording {
+        method: Method::Clocks,
+        ..cut_off.clone()
+    };
+    assert_eq!(codes(&clocks), ["recording-cut-off"]);
+    // The ends of its processes are as long as they usually are.
+    let mut whole = cut_off;
+    whole.total.cpu_s.insert(0, 0.98);
+    assert_eq!(codes(&whole), [""; 0]);
+}
+
 fn warning(recording: &Recording) -> Option<String> {
     let nowhere = Snapshot::take(&Source::from_tree("made", host::Tree::default()));
     let all = warnings(recording, &nowhere);

@@ -26,10 +26,17 @@ const CONTRADICTIONS: [(&str, &str); 4] = [
     ),
 ];
 
+/// QEMU's error about cells of a guest of s390x (machine_parse_numa_opts), whose machine has none.
+const NO_NUMA: (&str, &str) = (
+    "NUMA is not supported by this machine-type",
+    "take <numa> out of <cpu>: a guest of s390x has its memory in one piece; where libvirt then has no use for <source type='memfd'/>, that too",
+);
+
 impl Refused {
-    /// How libvirt takes `<hugepages>` that contradict something else.
+    /// How libvirt takes `<hugepages>` that contradict something else, or such a machine.
     pub fn fix(&self) -> Option<&'static str> {
-        let own = CONTRADICTIONS.iter().find(|(why, _)| *why == self.why);
+        let mut all = CONTRADICTIONS.iter().chain([&NO_NUMA]);
+        let own = all.find(|(why, _)| *why == self.why);
         own.map(|(_, fix)| *fix)
     }
 }
@@ -68,6 +75,17 @@ impl File<'_, '_> {
             })
         };
         CONTRADICTIONS.iter().zip(found).filter_map(refused).collect()
+    }
+
+    /// Cells of a guest whose machine has none.
+    pub(super) fn without_numa(&self, domain: Node<'_, '_>) -> Option<Refused> {
+        let numa = child(child(domain, "cpu")?, "numa")?;
+        let machine = child(child(domain, "os")?, "type")?;
+        (machine.attribute("arch") == Some("s390x")).then(|| Refused {
+            place: self.place(numa),
+            why: NO_NUMA.0.to_owned(),
+            wrong: Wrong::Cells,
+        })
     }
 
     /// What libvirt itself says of cells that the guest does not have, with the line.

@@ -34,6 +34,23 @@ fn units_are_of_any_case() {
     }
 }
 
+/// The machine of s390x has no cells.
+#[test]
+fn cells_of_a_guest_that_has_no_numa() {
+    let of = |arch: &str| {
+        let cells = "<cpu><numa><cell id='0' cpus='0-3' memory='1' unit='GiB'/></numa></cpu>";
+        let os = format!("<os><type arch='{arch}'>hvm</type></os>");
+        guest(&format!("<memory unit='GiB'>1</memory>{os}\n{cells}")).refused
+    };
+    let refused = of("s390x");
+    assert_eq!(refused[0].place, "a.xml:3");
+    assert!(
+        refused[0].fix().is_some_and(|fix| fix.starts_with("take <numa> out")),
+        "{refused:?}"
+    );
+    assert_eq!(of("x86_64"), []);
+}
+
 #[test]
 fn devices_are_part_of_the_memory() {
     let dimm = |model: &str, more: &str| {

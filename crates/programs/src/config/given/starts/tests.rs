@@ -194,3 +194,153 @@ fn the_last_policy_of_numactl_holds() {
         );
     }
 }
+
+/// HotSpot takes a quarter of the memory that it is started with, or the part that an option names: in 4 GiB and 75 %, JDK 25 has
+/// MaxHeapSize=3221225472, and JDK 17 of 200 MiB 104857600 with both.
+#[test]
+fn the_heap_of_a_jvm_may_be_a_part_of_its_memory() {
+    let pod = |options: &str, limits: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    image: temurin\n    env: [{{name: JAVA_TOOL_OPTIONS, value: \"{options}\"}}]\n    \
+             resources: {{limits: {{{limits}}}}}\n"
+        )
+    };
+    let heap = |path: &str, text: &str| {
+        let mut given = Given::default();
+        given.add(path, text.as_bytes(), None).expect(text);
+        let in_pod = given.containers().find_map(|own| own.java.clone());
+        let java = in_pod.unwrap_or_else(|| given.java().remove(0));
+        (java.jvm.heap_max, java.heap().value)
+    };
+    let large = "-XX:+UseLargePages";
+    for (options, limits, mib, shown) in [
+        (
+            "-XX:MaxRAMPercentage=75",
+            "memory: 4Gi",
+            Some(3072),
+            "4Gi, of which the heap is 75 %",
+        ),
+        (
+            "-XX:MaxRAMPercentage=12.5",
+            "memory: 4Gi",
+            Some(512),
+            "4Gi, of which the heap is 12.5 %",
+        ),
+        (
+            "-XX:MaxRAMFraction=2",
+            "memory: 4Gi",
+            Some(2048),
+            "4Gi, of which the heap is 50 %",
+        ),
+        (
+            "-Xms1g",
+            "memory: 4Gi",
+            Some(1024),
+            "4Gi, of which the heap is a quarter",
+        ),
+        (
+            "-XX:MaxRAM=2g",
+            "memory: 4Gi",
+            Some(512),
+            "4Gi, of which the heap is a quarter",
+        ),
+        ("-Xms1g", "memory: 200Mi", Some(100), "200Mi, of which the heap is 100M"),
+        (
+            "-XX:MaxRAMPercentage=75",
+            "memory: 200Mi",
+            Some(100),
+            "200Mi, of which the heap is 100M",
+        ),
+        ("-Xms1g", "memory: 300Mi", Some(125), "300Mi, of which the heap is 125M"),
+        (
+            "-Xms1g",
+            "memory: 256Gi",
+            Some(30 << 10),
+            "256Gi, of which the heap is 30G",
+        ),
+        (
+            "-XX:+UseZGC",
+            "memory: 256Gi",
+            Some(32 << 10),
+            "256Gi, of which the heap is 32G",
+        ),
+        (
+            "-XX:MaxRAMPercentage=75",
+            "memory: 256Gi",
+            Some(192 << 10),
+            "256Gi, of which the heap is 75 %",
+        ),
+        ("-XX:MaxRAMPercentage=75 -Xmx1g", "memory: 4Gi", Some(1024), "-Xmx1g"),
+        ("-XX:MaxRAMPercentage=75", "cpu: 1", None, "no -Xmx"),
+        (
+            "-XX:MaxRAMPercentage=75 -XX:-UseContainerSupport",
+            "memory: 4Gi",
+            None,
+            "no -Xmx",
+        ),
+    ] {
+        let read = heap("p.yaml", &pod(&format!("{large} {options}"), limits));
+        assert_eq!(read, (mib.map(Bytes::mib), shown.to_owned()), "{options} {limits}");
+    }
+    let half = format!("{large} -XX:MaxRAMPercentage=50");
+    for (path, text) in [
+        (
+            "a.service",
+            format!("[Service]\nExecStart=java {half} -jar a.jar\nMemoryMax=4G\n"),
+        ),
+        (
+            "values.yaml",
+            format!("javaOpts: \"{half}\"\nresources:\n  limits: {{memory: 4Gi, hugepages-2Mi: 1Gi}}\n"),
+        ),
+        (
+            "compose.yaml",
+            format!("services:\n  a:\n    image: app\n    command: java {half} -jar a.jar\n    mem_limit: 4g\n"),
+        ),
+        (
+            "run.sh",
+            format!("#!/bin/sh\ndocker run -m 4g -e JAVA_TOOL_OPTIONS='{half}' app\n"),
+        ),
+    ] {
+        assert_eq!(heap(path, &text).0, Some(Bytes::gib(2)), "{path}");
+    }
+}
+
+#[test]
+fn start_files_of_known_programs_make_the_heap_of_a_variable() {
+    let heap = |path: &str, text: &str| {
+        let mut given = Given::default();
+        given.add(path, text.as_bytes(), None).expect(text);
+        let java = given.java().remove(0);
+        let set = java.heap();
+        (java.jvm.heap_max, set.place)
+    };
+    for (path, text, place) in [
+        (
+            "solr.in.sh",
+            "SOLR_HEAP=\"8g\"\nGC_TUNE=\"-XX:+UseLargePages\"\n",
+            "solr.in.sh:1",
+        ),
+        (
+            "hadoop-env.sh",
+            "export HADOOP_HEAPSIZE_MAX=8192\nexport HADOOP_OPTS=\"-XX:+UseLargePages\"\n",
+            "hadoop-env.sh:1",
+        ),
+        (
+            "hbase-env.sh",
+            "export HBASE_HEAPSIZE=8G\nexport HBASE_OPTS=\"-XX:+UseLargePages\"\n",
+            "hbase-env.sh:1",
+        ),
+        (
+            "compose.yaml",
+            "services:\n  mc:\n    image: itzg/minecraft-server:java21\n    environment:\n      MEMORY: 8G\n      JVM_XX_OPTS: \"-XX:+UseLargePages\"\n",
+            "compose.yaml:5",
+        ),
+    ] {
+        assert_eq!(heap(path, text), (Some(Bytes::gib(8)), place.to_owned()), "{path}");
+    }
+    // An option goes before it, and a variable of that name is another program's elsewhere.
+    let both = "SOLR_HEAP=8g\nSOLR_JAVA_MEM=\"-Xmx2g -XX:+UseLargePages\"\n";
+    assert_eq!(heap("solr.in.sh", both).0, Some(Bytes::gib(2)));
+    let other = "services:\n  a:\n    image: app\n    environment: {MEMORY: 8G, JAVA_OPTS: \"-XX:+UseLargePages\"}\n";
+    assert_eq!(heap("compose.yaml", other).0, None);
+}
