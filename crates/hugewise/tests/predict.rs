@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{compiled, done, refused, run, skipped, valid};
+use std::process::{Command, Stdio};
+
+use common::{Run, compiled, done, json, refused, run, skipped, told, valid, words};
 use serde_json::Value;
 
 /// Some hundred thousand instructions a round, in few pages.
@@ -17,30 +19,10 @@ fn lacks_thp() -> bool {
     lacks
 }
 
-fn json(words: &[&str]) -> Value {
-    serde_json::from_str(&done(words).out).expect("JSON")
-}
-
 #[test]
 fn a_program_is_captured_and_predicted_natively_and_behind_a_hypervisor() {
-    let words = [
-        "predict",
-        "--machine",
-        "8452y",
-        "--window",
-        "4000",
-        "--budget",
-        "20s",
-        "--json",
-    ];
-    let result = json(&[&words[..], &["--", "sh", "-c", LOOP]].concat());
-    let schema = json(&["schema", "prediction"]);
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    assert!(
-        validator.is_valid(&result),
-        "{:?}",
-        validator.iter_errors(&result).next().map(|error| error.to_string())
-    );
+    let asked = "predict --machine 8452y --window 4000 --budget 20s --json -- sh -c";
+    let result = json(&words(asked, &[LOOP]));
     let data = &result["data"];
     assert_eq!(data["capture"]["command"][0], "sh");
     assert!(
@@ -219,6 +201,30 @@ fn what_can_be_known_is_refused_before_the_program_runs_or_anything_is_timed() {
 
 #[test]
 fn runs_that_fail_after_the_trace_leave_a_prediction_without_them() {
+    fails_after_the_trace(|words| Some(run(words)));
+}
+
+/// Half of the memory is on huge pages with that right alone, so that arms are others without it.
+#[test]
+fn a_prediction_is_calibrated_without_the_right_to_collapse_memory_too() {
+    fails_after_the_trace(|words| {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--inh-caps=-sys_nice", "--ambient-caps=-sys_nice"])
+            .args(
+                rustix::process::geteuid()
+                    .is_root()
+                    .then_some("--bounding-set=-sys_nice"),
+            )
+            .arg(env!("CARGO_BIN_EXE_hugewise"))
+            .args(words)
+            .stdin(Stdio::null());
+        let output = command.output().map_err(|error| skipped(&format!("setpriv: {error}")));
+        output.ok().map(told)
+    });
+}
+
+fn fails_after_the_trace(run: impl Fn(&[&str]) -> Option<Run>) {
     if lacks_thp() {
         return;
     }
@@ -227,19 +233,13 @@ fn runs_that_fail_after_the_trace_leave_a_prediction_without_them() {
     std::fs::write(&file, "like = 'epyc-7742'\n").expect("written");
     let once = folder.path().join("once").display().to_string();
     let program = format!("[ -e {once} ] && exit 3; touch {once}; {LOOP}");
-    let file = file.to_str().expect("text");
-    let asked = [
-        "predict",
-        "--machine",
-        file,
-        "--calibrate=30s",
-        "--window",
-        "4000",
-        "--budget",
-        "20s",
-        "--json",
-    ];
-    let result = json(&[&asked[..], &["--", "sh", "-c", &program]].concat());
+    let asked = words(
+        "predict --calibrate=30s --window 4000 --budget 20s --json --machine",
+        &[file.to_str().expect("text"), "--", "sh", "-c", &program],
+    );
+    let Some(run) = run(&asked) else { return };
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let result = valid(&run.out);
     let warnings = result["warnings"].as_array().expect("warnings");
     let why = warnings.iter().find(|warning| warning["code"] == "not-calibrated");
     let why = why.and_then(|why| why["text"].as_str()).unwrap_or_default();
@@ -253,19 +253,8 @@ fn runs_that_fail_after_the_trace_leave_a_prediction_without_them() {
 #[test]
 fn a_failure_may_be_ignored_and_cpus_are_listed() {
     let program = format!("{LOOP}; exit 3");
-    let words = [
-        "predict",
-        "--machine",
-        "8452y",
-        "--window",
-        "4000",
-        "--budget",
-        "20s",
-        "--ignore-failure",
-        "--json",
-        "--",
-    ];
-    let result = json(&[&words[..], &["sh", "-c", &program]].concat());
+    let asked = "predict --machine 8452y --window 4000 --budget 20s --ignore-failure --json -- sh -c";
+    let result = json(&words(asked, &[&program]));
     assert!(result["data"]["accesses"].as_u64() > Some(500), "{result}");
     let list = done(&["predict", "--machine", "list"]).out;
     assert!(list.contains("granite-rapids") && list.contains("epyc-9965"), "{list}");

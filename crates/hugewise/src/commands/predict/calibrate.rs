@@ -49,7 +49,7 @@ pub(super) fn request(
     let is_mixed = mixed(snapshot).is_ok();
     let arms = ["base", HALF, "thp"].into_iter().filter(|&arm| is_mixed || arm != HALF);
     Ok(Request {
-        arms_file: Some(ArmsFile {
+        arms_file: is_mixed.then(|| ArmsFile {
             name: "--calibrate".to_owned(),
             text: ARMS.to_owned(),
         }),
