@@ -2,6 +2,7 @@
 
 use host::processes::list;
 use model::setup::{RevertOutcome, Undone};
+use plan::goal::Goal;
 use settings::setup::{Which, users};
 
 use super::session::Session;
@@ -27,10 +28,25 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Resul
     Ok(session.give_what_was_done(&result, form).or_bad_news(!is_settled))
 }
 
-/// A plan's file, or a goal.
+/// A plan's file, or a goal, which plans have in one spelling.
 fn which(args: &str) -> anyhow::Result<Which> {
     match args.ends_with(".json") {
         true => Ok(Which::Plan(Box::new(plan(args.as_ref())?))),
-        false => Ok(Which::Goal(args.to_owned())),
+        false => Ok(Which::Goal(
+            args.parse::<Goal>().map_or_else(|_| args.to_owned(), |goal| goal.text),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_spelled_as_in_its_plan() {
+        let goal = |typed| which(typed).map(|which| which.to_string()).ok();
+        assert_eq!(goal("thp=always"), goal("thp:always"));
+        assert_eq!(goal("postgres:file=/a/postgresql.conf"), goal("postgres:/a/postgresql.conf"));
+        assert_eq!(goal("no goal at all").as_deref(), Some("no goal at all"));
     }
 }
