@@ -46,7 +46,10 @@ mod tests {
     fn a_goal_is_spelled_as_in_its_plan() {
         let goal = |typed| which(typed).map(|which| which.to_string()).ok();
         assert_eq!(goal("thp=always"), goal("thp:always"));
-        assert_eq!(goal("postgres:file=/a/postgresql.conf"), goal("postgres:/a/postgresql.conf"));
+        assert_eq!(
+            goal("postgres:file=/a/postgresql.conf"),
+            goal("postgres:/a/postgresql.conf")
+        );
         assert_eq!(goal("no goal at all").as_deref(), Some("no goal at all"));
     }
 }

@@ -67,12 +67,11 @@ fn modules(change: &Change) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Writes a setting that has the value that it was planned over, or the one that it is to have.
+/// Writes a setting that has the value that it was planned over, and says so; one that has the new value already is left alone.
 const SETTING: &str = "now() { v=$(cat \"$1\"); case $v in *\"[\"*) v=${v#*\"[\"}; v=${v%%\"]\"*};; esac; printf %s \"$v\"; }; \
-                       case $(now \"$1\") in \"$2\"|\"$3\") ;; *) echo \"$1 is $(now \"$1\"), not $2 as planned\" >&2; exit 1;; esac; \
-                       printf \"%s\\n\" \"$3\" > \"$1\" && [ \"$(now \"$1\")\" = \"$3\" ]";
-const POOL: &str =
-    "[ \"$(cat \"$1\")\" -ge \"$2\" ] || printf \"%s\\n\" \"$2\" > \"$1\"; [ \"$(cat \"$1\")\" -ge \"$2\" ]";
+                       case $(now \"$1\") in \"$3\") exit 0;; \"$2\") ;; *) echo \"$1 is $(now \"$1\"), not $2 as planned\" >&2; exit 1;; esac; \
+                       printf \"%s\\n\" \"$3\" > \"$1\" && [ \"$(now \"$1\")\" = \"$3\" ] && echo changed";
+const POOL: &str = "[ \"$(cat \"$1\")\" -ge \"$2\" ] && exit 0; printf \"%s\\n\" \"$2\" > \"$1\"; [ \"$(cat \"$1\")\" -ge \"$2\" ] && echo changed";
 /// A file that is not there, or is there already as planned.
 const NEW: &str = "[ ! -e \"$1\" ] || printf %s \"$2\" | cmp -s - \"$1\"";
 /// The line that is to go is there, or the one that comes already.
@@ -82,8 +81,11 @@ const THERE: &str = "[ -f \"$1\" ]";
 fn command(script: &str, words: &[&str], changes: bool) -> String {
     let words = joined(words.iter().map(|word| scalar(word)), ", ");
     let script = script.replace('\'', "''");
-    let unchanged = if changes { "" } else { "      changed_when: false\n" };
-    format!("      ansible.builtin.command:\n        argv: [sh, -c, !unsafe '{script}', sh, {words}]\n{unchanged}")
+    let when = match changes {
+        true => "      register: hugewise\n      changed_when: hugewise.stdout == 'changed'\n",
+        false => "      changed_when: false\n",
+    };
+    format!("      ansible.builtin.command:\n        argv: [sh, -c, !unsafe '{script}', sh, {words}]\n{when}")
 }
 
 fn new_file(path: &str, text: &str, mode: Option<Mode>, owner: Option<Owner>) -> String {

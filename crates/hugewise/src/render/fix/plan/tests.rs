@@ -252,13 +252,16 @@ fn a_script_edits_the_lines_of_the_file_that_it_was_made_for_and_of_no_other() {
     }
 }
 
-/// Carries out the checks and the edits of a playbook as Ansible's lineinfile does.
+/// Carries out the commands and the edits of a playbook as Ansible does, and says what each command changed.
 const PLAY: &str = "
 import re, subprocess, sys, yaml
 yaml.SafeLoader.add_constructor('!unsafe', lambda loader, node: loader.construct_scalar(node))
 for task in yaml.safe_load(sys.stdin)[0]['tasks']:
     if 'ansible.builtin.command' in task:
-        if subprocess.run(task['ansible.builtin.command']['argv']).returncode: sys.exit(3)
+        done = subprocess.run(task['ansible.builtin.command']['argv'], capture_output=True, text=True)
+        if done.returncode: sys.exit(3)
+        stdout = {task.get('register'): done.stdout.strip()}.get('hugewise')
+        if task['changed_when'] == \"hugewise.stdout == 'changed'\": print('changed' if stdout == 'changed' else 'ok')
         continue
     edit = task['ansible.builtin.lineinfile']
     lines = open(edit['path']).read().splitlines()
@@ -274,6 +277,65 @@ for task in yaml.safe_load(sys.stdin)[0]['tasks']:
         lines.insert(heads[-1] + 1 if heads else len(lines), edit['line'])
     open(edit['path'], 'w').write(''.join(line + chr(10) for line in lines))
 ";
+
+/// How a playbook ended, and what was printed; `None` where none can be read.
+fn played(playbook: &str) -> Option<(Option<i32>, String)> {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(playbook.as_bytes()).expect("written");
+    file.rewind().expect("rewound");
+    let output = match Command::new("python3").args(["-c", PLAY]).stdin(file).output() {
+        Ok(output) => output,
+        Err(why) => {
+            testing::missing(&format!("python3 ({why})"));
+            return None;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if said.contains("No module named 'yaml'") {
+        testing::missing("python3-yaml");
+        return None;
+    }
+    Some((output.status.code(), said))
+}
+
+#[test]
+fn a_playbook_says_changed_where_it_changed_something_alone() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let path = file.path().to_str().expect("a name");
+    let setting = |before: Value, after| {
+        let target = Target::Setting { path: path.to_owned() };
+        Change {
+            after,
+            ..change("x", target, before, "")
+        }
+    };
+    let text = |text: &str| Value::Text(text.to_owned());
+    for (change, there, ends) in [
+        (
+            setting(text("madvise"), text("always")),
+            "madvise\n",
+            [(0, "changed\n"), (0, "ok\n")],
+        ),
+        (setting(text("madvise"), text("always")), "never\n", [(3, ""), (3, "")]),
+        (
+            setting(Value::Pages(0), Value::Pages(16)),
+            "0\n",
+            [(0, "changed\n"), (0, "ok\n")],
+        ),
+        (
+            setting(Value::Pages(0), Value::Pages(16)),
+            "20\n",
+            [(0, "ok\n"), (0, "ok\n")],
+        ),
+    ] {
+        std::fs::write(path, there).expect("written");
+        let playbook = ansible::playbook(&plan(vec![change]));
+        for (code, printed) in ends {
+            let Some(end) = played(&playbook) else { return };
+            assert_eq!(end, (Some(code), printed.to_owned()), "{playbook}");
+        }
+    }
+}
 
 #[test]
 fn a_playbook_edits_lines_of_each_host_s_own_file_and_checks_what_was_there() {
@@ -296,21 +358,11 @@ fn a_playbook_edits_lines_of_each_host_s_own_file_and_checks_what_was_there() {
         ("[mysqld]\nlarge-pages = OFF\n", None),
     ] {
         std::fs::write(path, there).expect("written");
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(playbook.as_bytes()).expect("written");
-        file.rewind().expect("rewound");
-        let output = match Command::new("python3").args(["-c", PLAY]).stdin(file).output() {
-            Ok(output) => output,
-            Err(why) => return testing::missing(&format!("python3 ({why})")),
-        };
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if said.contains("No module named 'yaml'") {
-            return testing::missing("python3-yaml");
-        }
+        let Some((code, said)) = played(&playbook) else { return };
         let now = std::fs::read_to_string(path).expect("read");
         match then {
-            Some(then) => assert_eq!((output.status.code(), now), (Some(0), then), "{said}"),
-            None => assert_eq!((output.status.code(), now.as_str()), (Some(3), there), "{said}"),
+            Some(then) => assert_eq!((code, now), (Some(0), then), "{said}"),
+            None => assert_eq!((code, now.as_str()), (Some(3), there), "{said}"),
         }
     }
 }
