@@ -37,7 +37,6 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
     scene.read_memory(source, wanted.as_ref());
     let is_wanted = |pid: u32| wanted.as_ref().is_none_or(|wanted| wanted.contains(&pid));
     let mut mistakes = rules::mistakes(&scene);
-    mistakes.retain(|mistake| is_wanted(mistake.pid));
     let threads = || {
         scene
             .processes
@@ -45,6 +44,9 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
             .filter(|process| is_wanted(process.pid))
             .flat_map(|process| &process.threads)
     };
+    // A mistake can be about threads of several processes.
+    let own: BTreeSet<u32> = threads().map(|thread| thread.tid).collect();
+    mistakes.retain(|found| is_wanted(found.pid) || found.threads.iter().any(|tid| own.contains(tid)));
     let sharing = mistakes.iter().filter(|found| found.mistake == Mistake::SharedCpu);
     let sharing: BTreeSet<u32> = sharing.flat_map(|found| found.threads.iter().copied()).collect();
     Check {

@@ -13,7 +13,6 @@ const LEAST_MEMORY: u64 = 64 << 20;
 
 pub(crate) fn mistakes(scene: &Scene) -> Vec<Mispinned> {
     let alone = [
-        shared_cpu,
         first_thread_only,
         vcpus_on_siblings,
         vcpus_on_nodes,
@@ -22,8 +21,11 @@ pub(crate) fn mistakes(scene: &Scene) -> Vec<Mispinned> {
         isolated_together,
     ];
     let of_process = |process| alone.iter().filter_map(move |rule| rule(scene, process));
-    let of_each = scene.processes.iter().flat_map(of_process);
-    let mut found: Vec<Mispinned> = shared_cores(scene).into_iter().chain(of_each).collect();
+    // What one is told to move to is idle for no other.
+    let mut taken = BTreeSet::new();
+    let mut found = shared_cores(scene, &mut taken);
+    found.extend(shared_cpus(scene, &mut taken));
+    found.extend(scene.processes.iter().flat_map(of_process));
     found.sort_by_key(|mistake| (mistake.mistake, mistake.pid, mistake.cpus.clone()));
     found
 }
@@ -49,7 +51,7 @@ fn cpus_of<'a>(threads: impl IntoIterator<Item = &'a &'a Thread>) -> BTreeSet<u3
 }
 
 /// Busy threads, of whichever processes, that stay on the siblings of one core, while a core is idle.
-fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
+fn shared_cores(scene: &Scene, taken: &mut BTreeSet<u32>) -> Vec<Mispinned> {
     let mut by_core: BTreeMap<CpuList, Vec<(&Proc, &Thread, u32)>> = BTreeMap::new();
     for process in &scene.processes {
         for thread in process.busy() {
@@ -58,13 +60,11 @@ fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
             }
         }
     }
-    let mut taken = BTreeSet::new();
     let are_several = |busy: &Vec<(_, _, u32)>| busy.iter().any(|(.., cpu)| *cpu != busy[0].2);
     let shared = by_core.into_values().filter(are_several);
     let told = shared.filter_map(|busy| {
         let &(process, moved, cpu) = busy.last()?;
-        let better = scene.idle_near(cpu).into_iter().find(|cpu| !taken.contains(cpu))?;
-        taken.insert(better);
+        let better = scene.idle_for(process, cpu).find(|&cpu| taken.insert(cpu))?;
         let threads: Vec<&Thread> = busy.iter().map(|(_, thread, _)| *thread).collect();
         let cpus = busy.iter().map(|(.., cpu)| *cpu);
         Some(Mispinned {
@@ -76,23 +76,43 @@ fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
     told.collect()
 }
 
-/// Busy threads of one process that may use the same CPU only.
-fn shared_cpu(scene: &Scene, process: &Proc) -> Option<Mispinned> {
-    let mut by_cpu: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
-    for thread in process.threads.iter().filter(|thread| thread.is_runnable) {
-        if let Some(cpu) = thread.pinned() {
-            by_cpu.entry(cpu).or_default().push(thread);
+/// Busy threads, of whichever processes, that may use the same CPU only, while cores are idle: the first one stays there.
+fn shared_cpus(scene: &Scene, taken: &mut BTreeSet<u32>) -> Vec<Mispinned> {
+    let mut by_cpu: BTreeMap<u32, Vec<(&Proc, &Thread)>> = BTreeMap::new();
+    for process in &scene.processes {
+        for thread in process.threads.iter().filter(|thread| thread.is_runnable) {
+            if let Some(cpu) = thread.pinned() {
+                by_cpu.entry(cpu).or_default().push((process, thread));
+            }
         }
     }
-    let (cpu, threads) = by_cpu.into_iter().find(|(_, threads)| threads.len() > 1)?;
-    let idle = scene.idle_near(cpu).into_iter();
-    let mut better: Vec<u32> = [cpu].into_iter().chain(idle.take(threads.len() - 1)).collect();
-    better.sort_unstable();
-    (better.len() > 1).then(|| Mispinned {
-        fixes: fixes::of_process(process, &better),
-        better,
-        ..found(Mistake::SharedCpu, process, &threads, [cpu])
-    })
+    let told = by_cpu.into_iter().filter_map(|(cpu, sharing)| {
+        let moves: Vec<(&Proc, &Thread, u32)> = sharing[1..]
+            .iter()
+            .filter_map(|&(process, thread)| {
+                let idle = scene.idle_for(process, cpu).find(|&cpu| taken.insert(cpu))?;
+                Some((process, thread, idle))
+            })
+            .collect();
+        let &(process, ..) = moves.first()?;
+        let threads: Vec<&Thread> = sharing.iter().map(|(_, thread)| *thread).collect();
+        let mut better: Vec<u32> = [cpu].into_iter().chain(moves.iter().map(|(.., cpu)| *cpu)).collect();
+        better.sort_unstable();
+        let are_its_own = sharing.iter().all(|(sharer, _)| sharer.pid == process.pid);
+        let fixes = match are_its_own && process.threads.iter().all(|thread| thread.pinned() == Some(cpu)) {
+            true => fixes::of_process(process, &better),
+            false => moves
+                .iter()
+                .flat_map(|&(process, thread, cpu)| fixes::of_thread(process, thread, cpu))
+                .collect(),
+        };
+        Some(Mispinned {
+            better,
+            fixes,
+            ..found(Mistake::SharedCpu, process, &threads, [cpu])
+        })
+    });
+    told.collect()
 }
 
 /// `taskset -p PID` without `-a` pins the first thread, and those that it starts from then on.

@@ -125,16 +125,23 @@ impl Scene {
         siblings.unwrap_or_else(|| [cpu].into_iter().collect())
     }
 
-    /// The first CPU of each core without any busy thread, isolated ones left out: those on the node of a CPU first.
-    pub(crate) fn idle_near(&self, near: u32) -> Vec<u32> {
+    /// The first CPU of each core without any busy thread that a process may be moved to, isolated ones left out: those on the node of a CPU first.
+    pub(crate) fn idle_for(&self, process: &Proc, near: u32) -> impl Iterator<Item = u32> {
         let cores = self.topology.cores();
         let is_idle = |core: &&CpuList| {
             core.iter()
                 .all(|cpu| !self.used.contains(&cpu) && !self.isolated.contains(cpu))
         };
-        let mut idle: Vec<u32> = cores.iter().filter(is_idle).filter_map(CpuList::first).collect();
+        let cpuset = process.cpuset.as_ref().map(|cpuset| &cpuset.effective);
+        let may = |cpu: &u32| cpuset.is_none_or(|own| own.contains(*cpu));
+        let mut idle: Vec<u32> = cores
+            .iter()
+            .filter(is_idle)
+            .filter_map(CpuList::first)
+            .filter(may)
+            .collect();
         idle.sort_by_key(|&cpu| self.topology.node_of(cpu) != self.topology.node_of(near));
-        idle
+        idle.into_iter()
     }
 
     pub(crate) fn nodes_of(&self, cpus: impl Iterator<Item = u32>) -> BTreeSet<u32> {

@@ -153,6 +153,39 @@ fn busy_threads_pinned_to_one_cpu() {
 }
 
 #[test]
+fn busy_processes_pinned_to_one_cpu() {
+    let one = |tree: Tree, pid, cpu: u32| process(tree, pid, "a\0", &[(pid, "a", 'R', cpu, &cpu.to_string())]);
+    let ranks = |third| one(one(one(machine(), 10, 4), 11, 4), 12, third);
+    let found = only(ranks(4));
+    assert_eq!(
+        (found.mistake, &found.threads[..]),
+        (Mistake::SharedCpu, &[10, 11, 12][..])
+    );
+    assert_eq!(found.better, [0, 4, 6]);
+    let lines: Vec<&str> = found.fixes.iter().map(|fix| fix.line.as_str()).collect();
+    assert_eq!(lines, ["taskset -cp 6 11", "taskset -cp 0 12"]);
+    assert_eq!(only(ranks(6)).better, [0, 4]);
+    let source = Source::from_tree("made", ranks(4));
+    for pid in [10, 12] {
+        assert_eq!(check(&source, &Snapshot::take(&source), Some(pid)).mistakes.len(), 1);
+    }
+}
+
+/// The kernel refuses what the cpuset does not have.
+#[test]
+fn a_cpuset_of_one_cpu_is_no_mistake_of_its_threads() {
+    let with = |cpus: &str| {
+        let group = "/sys/fs/cgroup/a.slice";
+        process(machine(), 10, "a\0", &[(10, "a", 'R', 4, "4"), (11, "b", 'R', 4, "4")])
+            .line("/proc/10/cgroup", "0::/a.slice")
+            .line(&format!("{group}/cpuset.cpus"), cpus)
+            .line(&format!("{group}/cpuset.cpus.effective"), cpus)
+    };
+    assert!(checked(with("4")).mistakes.is_empty());
+    assert_eq!(only(with("0-4")).better, [0, 4]);
+}
+
+#[test]
 fn pinning_that_only_the_first_thread_has() {
     let threads = |other| [(10, "a", 'S', 0, "0-1"), (11, "b", 'R', 6, other)];
     let found = only(process(machine(), 10, "a\0", &threads("0-7")));
