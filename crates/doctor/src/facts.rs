@@ -6,6 +6,7 @@ use std::iter;
 use std::ops::Range;
 
 use host::snapshot;
+use host::snapshot::hugetlb::path_in_pool;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
 use programs::config::given::FileKind;
@@ -352,10 +353,7 @@ pub(super) fn file_name(place: &str) -> &str {
 
 /// The file of a node's part of a pool.
 pub(super) fn node_file(pool: &Pool, node: u32) -> String {
-    format!(
-        "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
-        pool.size.0 >> 10
-    )
+    path_in_pool(pool.size, Some(node), "nr_hugepages")
 }
 
 /// The file of a THP setting.

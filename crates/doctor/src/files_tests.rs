@@ -169,6 +169,24 @@ fn i01_lines_that_are_accepted() {
     };
     clear("I01", &[("kubelet.yaml", &kubelet("\"0\""))]);
     assert_eq!(given(&[("kubelet.yaml", &kubelet("1Gi"))]).garbled.len(), 1);
+    // openshift-kni/numaresources-operator#80
+    let sums = |reserved: &str, more: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: KubeletConfiguration\nmemoryManagerPolicy: Static\nsystemReserved: {{memory: 512Mi}}\n{more}reservedMemory:\n- numaNode: 0\n  limits: {{memory: 512Mi}}\n- numaNode: 1\n  limits: {{memory: {reserved}}}\n"
+        );
+        given(&[("kubelet.yaml", &text)]).garbled.len()
+    };
+    let all = "kubeReserved: {memory: 512Mi}\nevictionHard: {memory.available: 200Mi}\n";
+    for (reserved, more, refused) in [
+        ("712Mi", all, 0),
+        ("512Mi", all, 1),
+        ("612Mi", "kubeReserved: {memory: 512Mi}\n", 0),
+        ("512Mi", "kubeReserved: {memory: 512Mi}\n", 1),
+        ("512Mi", "", 0),
+        ("512Mi", &all.replace("200Mi", "5%"), 0),
+    ] {
+        assert_eq!(sums(reserved, more), refused, "{reserved} {more}");
+    }
     for key in ["kubeReserved", "systemReserved"] {
         let keeps = |resource: &str| {
             format!("apiVersion: v1\nkind: KubeletConfiguration\n{key}: {{memory: 512Mi, {resource}: 100Mi}}\n")

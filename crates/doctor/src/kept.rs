@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use host::snapshot::hugetlb::path_in_pool;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::{Distribution, OnBoot, is_of_manager};
@@ -34,7 +35,7 @@ pub(super) fn filled_from_cma(evidence: &Evidence, page: Bytes) -> Option<String
 
 /// The file of a pool's pages, of which only the size may be known.
 pub(super) fn pool_path(page: Bytes) -> String {
-    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page.0 >> 10)
+    path_in_pool(page, None, "nr_hugepages")
 }
 
 /// How such a unit does it, or what the machine has in place of units.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::hugetlb::path_in_pool;
 use host::snapshot::{Feature, Pool};
 use model::plan::{Layer, Taken, Value};
 use model::{Bytes, Cause, Reading};
@@ -159,11 +160,7 @@ fn runtime(drafts: &mut Drafts<'_>, pool: &Pool, (node, pages): (Option<u32>, u6
 }
 
 fn setting(page: Bytes, node: Option<u32>) -> String {
-    let home = node.map_or_else(
-        || "/sys/kernel/mm".to_owned(),
-        |node| format!("/sys/devices/system/node/node{node}"),
-    );
-    format!("{home}/hugepages/hugepages-{}kB/nr_hugepages", page.0 >> 10)
+    path_in_pool(page, node, "nr_hugepages")
 }
 
 /// Who else sets this pool.

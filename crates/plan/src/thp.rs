@@ -1,5 +1,7 @@
 //! Transparent huge pages: the policy now, at each boot, and for one service.
 
+use host::snapshot::hugetlb::directory_name;
+use host::snapshot::thp::THP;
 use model::plan::{Layer, Value};
 use model::{Cause, Reading};
 
@@ -8,7 +10,6 @@ use super::files::with_line;
 use super::goal::ThpGoal;
 use super::limits;
 
-const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const TMPFILES: &str = "/etc/tmpfiles.d/60-hugewise.conf";
 const SOURCE: &str = "Linux Documentation/admin-guide/mm/transhuge.rst";
 
@@ -69,7 +70,7 @@ pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str, fine: &[&s
         _ => return None,
     };
     let chosen = own.known()?.chosen.as_str();
-    let name = format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10);
+    let name = format!("{}/{name}", directory_name(of_pmd.size));
     let is_fine = chosen == "inherit" || chosen == value || fine.contains(&chosen);
     (!is_fine && drafts.drafted(&format!("{THP}/{name}")).is_none()).then_some(name)
 }

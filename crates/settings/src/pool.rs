@@ -1,6 +1,7 @@
 //! What a hugetlb pool has to give, and whether memory has room for more.
 
 use host::snapshot::Meminfo;
+use host::snapshot::hugetlb::path_in_pool;
 use model::{Bytes, Cause, Unread};
 
 use crate::error::LeaseError;
@@ -14,9 +15,8 @@ const LEFT_LEAST: Bytes = Bytes::mib(512);
 
 /// Pages of a pool that a new mapping can have without growing it: free ones without a reservation.
 pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError> {
-    let dir = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
     let number = |file: &str| {
-        sink::number(sink, format!("{dir}/{file}")).map_err(|unread| match unread.unread {
+        sink::number(sink, path_in_pool(page, None, file)).map_err(|unread| match unread.unread {
             Cause::Absent => LeaseError::NoPool { page, unread },
             _ => LeaseError::Writer(unread.into()),
         })

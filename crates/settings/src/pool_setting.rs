@@ -3,6 +3,7 @@
 use std::fmt;
 
 use host::CpuList;
+use host::snapshot::hugetlb::{file_of_pool, path_in_pool};
 use model::{Bytes, Unread};
 
 use crate::error::WriterError;
@@ -59,16 +60,16 @@ impl PoolSetting {
 
     /// The setting with exactly this path, if it is one that a lease may change.
     pub(crate) fn parse(path: &str) -> Option<Self> {
-        let (dir, file) = path.rsplit_once('/')?;
-        let (home, pool) = dir.rsplit_once("/hugepages/hugepages-")?;
-        let kib: u64 = pool.strip_suffix("kB")?.parse().ok()?;
-        let which = match (home.strip_prefix("/sys/devices/system/node/node"), file) {
+        let (page, file) = file_of_pool(path)?;
+        let node = path
+            .strip_prefix("/sys/devices/system/node/node")
+            .and_then(|rest| rest.split_once('/'));
+        let which = match (node, file) {
             (None, "nr_overcommit_hugepages") => Which::Overcommit,
             (None, "nr_hugepages") => Which::Pages,
-            (Some(node), "nr_hugepages") => Which::NodePages(node.parse().ok()?),
+            (Some((node, _)), "nr_hugepages") => Which::NodePages(node.parse().ok()?),
             _ => return None,
         };
-        let page = Bytes(kib.checked_mul(1 << 10)?);
         // One spelling only: `+1`, leading zeros and other homes do not come back as they were.
         Some(Self { page, which }).filter(|setting| setting.path() == path)
     }
@@ -119,12 +120,11 @@ impl PoolSetting {
     }
 
     fn beside(self, file: &str) -> String {
-        let kib = self.page.0 >> 10;
-        let home = match self.which {
-            Which::NodePages(node) => format!("/sys/devices/system/node/node{node}"),
-            Which::Overcommit | Which::Pages => "/sys/kernel/mm".to_owned(),
+        let node = match self.which {
+            Which::NodePages(node) => Some(node),
+            Which::Overcommit | Which::Pages => None,
         };
-        format!("{home}/hugepages/hugepages-{kib}kB/{file}")
+        path_in_pool(self.page, node, file)
     }
 
     pub(crate) fn write(self, sink: &dyn Sink, value: u64) -> Result<(), WriterError> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use host::snapshot::hugetlb::directory_name;
+use host::snapshot::thp::THP;
 use model::{Bytes, Cause, Unread};
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +48,7 @@ impl ThpSwitch {
 
     /// The file's path; [`ThpSwitch::parse`] reads it back.
     pub(crate) fn path(self) -> String {
-        format!(
-            "/sys/kernel/mm/transparent_hugepage/hugepages-{}kB/enabled",
-            self.0.0 >> 10
-        )
+        format!("{THP}/{}/enabled", directory_name(self.0))
     }
 
     /// The switch with exactly this path.

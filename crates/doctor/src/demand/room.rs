@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use host::CpuList;
 use host::snapshot::Pool;
+use host::snapshot::hugetlb::directory_name;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::{Given, Setting};
@@ -130,7 +131,7 @@ impl Room {
             "about huge pages",
             "nothing of the script",
         ];
-        let of_default = format!("hugepages-{}kB", self.default.0 >> 10);
+        let of_default = directory_name(self.default);
         let is_open = |line: &&String| {
             let is_default = !line.contains("hugepages-") || line.contains(&of_default);
             is_default && COUNTS.iter().any(|name| line.contains(name)) && self.pages(self.default) == 0

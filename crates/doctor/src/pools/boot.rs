@@ -136,7 +136,7 @@ fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) ->
         IgnoredWhy::Misspelt(meant) => case.fix(format!("spell its name {meant}, and reboot")),
         IgnoredWhy::NotAPolicy(_) => case.fix("give it one of these values, and reboot"),
         IgnoredWhy::NotThpSizes(_) => {
-            case.fix("write each part as SIZES:POLICY, in quotes where a shell reads it: \"thp_anon=16K,32K:always;64K-512K:madvise\", and reboot")
+            case.fix("write each part as SIZES:POLICY, in a parameter of its own, as GRUB ends the line at a `;`: thp_anon=16K,32K:always thp_anon=64K-512K:madvise, and reboot")
         }
         IgnoredWhy::NodesTooOld => case
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")

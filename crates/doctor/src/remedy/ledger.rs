@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
+use host::snapshot::hugetlb::directory_name;
 use host::snapshot::thp::THP;
 use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
@@ -372,7 +373,7 @@ fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
         (_, Some((directory, "enabled"))) => thp
             .sizes
             .iter()
-            .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
+            .any(|size| directory == directory_name(size.size) && offers(&size.enabled)),
         _ => false,
     }
 }

@@ -1,5 +1,6 @@
 //! Names of sysctl settings that Linux does not have.
 
+use host::snapshot::hugetlb::path_in_pool;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::{Boot, Distribution, Setting, Settings};
@@ -67,8 +68,8 @@ fn size_in(name: &str) -> Option<Bytes> {
 fn of_size(evidence: &Evidence, line: &Setting, case: Case, page: Bytes) -> Case {
     let size = page.exact();
     if ["overcommit", "surplus"].iter().any(|word| line.name.contains(word)) {
-        let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
-        return case.fix(format!("write it at each start to {file}/nr_overcommit_hugepages"));
+        let file = path_in_pool(page, None, "nr_overcommit_hugepages");
+        return case.fix(format!("write it at each start to {file}"));
     }
     let pages = line.value.parse::<u64>();
     let pages = pages.map_or_else(|_| "PAGES".to_owned(), |pages| pages.to_string());

@@ -175,6 +175,21 @@ fn i01_boot_lines_that_are_right_and_come_to_nothing() {
             .file("/etc/default/grub", pages)
             .file("/etc/default/grub.d/a.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=\n"),
     );
+    // canonical/cloud-init#2120: the kernel had ds=nocloud of it, and nothing behind that.
+    let seed = |seed: &str| {
+        grub(&format!(
+            "GRUB_CMDLINE_LINUX=\"quiet ds=nocloud{seed}s=/seed/ hugepagesz=1G hugepages=8\"\n"
+        ))
+    };
+    let finding = found("I01", seed(";"));
+    assert!(
+        finding
+            .consequence
+            .starts_with("`hugepagesz=1G hugepages=8` has no effect: GRUB ends the command line at a `;`")
+            && finding.fix[0].starts_with("write `\\;` for that `;`"),
+        "{finding:?}"
+    );
+    clear("I01", seed("\\;"));
     // sap_install#148: kernels are started by entries of their own.
     let entry = |options: &str| {
         grub("GRUB_CMDLINE_LINUX=\"transparent_hugepage=never\"\n")

@@ -64,6 +64,9 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             false => fix(add_boot(evidence, own, &words)),
         })
         .fix(format!("delete it at {place}")),
+        UnheardWhy::Semicolon => of_boot(Unheard::AT_SEMICOLON)
+            .remedy(fix(Unheard::ESCAPED.to_owned()))
+            .otherwise(LOWER),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         ),

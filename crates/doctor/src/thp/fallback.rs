@@ -1,6 +1,7 @@
 //! Where huge pages for THP are not to be had: page faults that fell back, and free memory in small pieces.
 
 use host::snapshot::ThpSize;
+use host::snapshot::hugetlb::directory_name;
 use model::Bytes;
 use programs::Evidence;
 
@@ -78,7 +79,7 @@ fn faults_of(size: &ThpSize) -> Option<Faults> {
     let counted = |name: &'static str| Some((name, u64::try_from(*stats.get(name).known()?).ok()?));
     Some(Faults {
         size: size.size.exact(),
-        place: thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10)),
+        place: thp_file(&format!("{}/stats", directory_name(size.size))),
         got: counted("anon_fault_alloc")?,
         refused: counted("anon_fault_fallback")?,
     })

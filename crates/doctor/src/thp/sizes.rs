@@ -1,6 +1,7 @@
 //! THP sizes on the boot command line: once one is named there, every size that is not named is `never`, the PMD size too
 //! (transhuge.rst, Linux 6.12 and 6.13).
 
+use host::snapshot::hugetlb::directory_name;
 use host::snapshot::{Choice, Thp, ThpSize};
 use model::{Bytes, Reading};
 use programs::Evidence;
@@ -46,7 +47,7 @@ pub(super) fn dropped(evidence: &Evidence) -> Answer {
         let is_never = own.is_some_and(|own| own.chosen == "never");
         let wanted = &known(of_all(thp))?.chosen;
         if is_never && !matches!(wanted.as_str(), "never" | "deny") {
-            let file = thp_file(&format!("hugepages-{}kB/{general}", pmd.0 >> 10));
+            let file = thp_file(&format!("{}/{general}", directory_name(pmd)));
             let case = case("/proc/cmdline", name, value, pmd)
                 .seen(thp_file(general), "", wanted)
                 .seen(&file, "", "never")
@@ -82,7 +83,9 @@ fn case(place: &str, name: &str, value: &str, pmd: Bytes) -> Case {
         "{name} does not name {size}, and sizes that it does not name are `never`: no {what} memory gets THP of {size}"
     ))
     .seen(place, name, value)
-    .fix(format!("on the boot command line: {name}={value};{size}:inherit"))
+    .fix(format!(
+        "on the boot command line: {name}={value} {name}={size}:inherit"
+    ))
 }
 
 #[cfg(test)]
@@ -111,7 +114,7 @@ mod tests {
         );
         assert_eq!(
             finding.fix[0],
-            "on the boot command line: thp_anon=64K:always;2M:inherit"
+            "on the boot command line: thp_anon=64K:always thp_anon=2M:inherit"
         );
         clear("D22", sizes(line("thp_anon=16K-64K:always;1M-2M:inherit"), never));
         let added = "transparent_hugepage=always thp_anon=2M:inherit thp_anon=64K:always";

@@ -63,7 +63,7 @@ impl Pool {
 
     /// Where the kernel keeps this pool: `/sys/kernel/mm/hugepages/hugepages-2048kB`.
     pub fn directory(&self) -> String {
-        format!("{POOLS}/{}", name_of(self.size))
+        format!("{POOLS}/{}", directory_name(self.size))
     }
 
     /// As the pool would be without pages that are borrowed in one of its settings.
@@ -100,8 +100,7 @@ impl Pool {
     }
 
     fn read(source: &Source, size: Bytes) -> Self {
-        let directory = format!("{POOLS}/{}", name_of(size));
-        let number = |name: &str| source.number(&format!("{directory}/{name}"));
+        let number = |name: &str| source.number(&path_in_pool(size, None, name));
         Self {
             size,
             nr: number("nr_hugepages"),
@@ -109,7 +108,7 @@ impl Pool {
             reserved: number("resv_hugepages"),
             surplus: number("surplus_hugepages"),
             overcommit: number("nr_overcommit_hugepages"),
-            demotes_to: demotes_to(source, &format!("{directory}/demote_size")),
+            demotes_to: demotes_to(source, &path_in_pool(size, None, "demote_size")),
             nodes: node_numbers(source).map(|nodes| node_pools(source, &nodes, size)),
         }
     }
@@ -124,8 +123,18 @@ pub(crate) fn read(source: &Source) -> Reading<Vec<Pool>> {
 }
 
 /// The directory of a size, below those of pools or of THP: `hugepages-2048kB`.
-pub(super) fn name_of(size: Bytes) -> String {
+pub fn directory_name(size: Bytes) -> String {
     format!("hugepages-{}kB", size.0 / 1024)
+}
+
+/// A file of a pool, or of the part of it on a node: `/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`.
+pub fn path_in_pool(size: Bytes, node: Option<u32>, file: &str) -> String {
+    let home = node.map_or_else(|| POOLS.to_owned(), pools_of_node);
+    format!("{home}/{}/{file}", directory_name(size))
+}
+
+fn pools_of_node(node: u32) -> String {
+    format!("/sys/devices/system/node/node{node}/hugepages")
 }
 
 /// The sizes that have a directory among these, smallest first.
@@ -171,8 +180,8 @@ fn demotes_to(source: &Source, path: &str) -> Reading<Bytes> {
 /// Nodes without memory have no such directory and no part of the pool.
 fn node_pools(source: &Source, nodes: &[u32], size: Bytes) -> Vec<NodePool> {
     let part = |&node: &u32| {
-        let directory = format!("/sys/devices/system/node/node{node}/hugepages/{}", name_of(size));
-        let number = |name: &str| source.number(&format!("{directory}/{name}"));
+        let directory = format!("{}/{}", pools_of_node(node), directory_name(size));
+        let number = |name: &str| source.number(&path_in_pool(size, Some(node), name));
         source.list(&directory).known().map(|_| NodePool {
             node,
             nr: number("nr_hugepages"),

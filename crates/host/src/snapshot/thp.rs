@@ -4,7 +4,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hugetlb::{name_of, size_in_name, sizes_in_names};
+use super::hugetlb::{directory_name, size_in_name, sizes_in_names};
 use super::kernel::is_named_x86;
 use super::numbers::Numbers;
 use crate::{Source, parse};
@@ -171,7 +171,7 @@ impl Thp {
             Some(Reading::Unread(why)) if why.unread != Cause::Absent => Reading::Unread(why),
             _ if self.pmd_size.known() == Some(&size) => general(),
             Some(_) => Reading::Known("never".to_owned()),
-            None => Reading::absent(format!("{THP}/{}", name_of(size))),
+            None => Reading::absent(format!("{THP}/{}", directory_name(size))),
         }
     }
 
@@ -190,7 +190,7 @@ impl Thp {
 
 impl ThpSize {
     fn read(source: &Source, size: Bytes) -> Self {
-        let directory = format!("{THP}/{}", name_of(size));
+        let directory = format!("{THP}/{}", directory_name(size));
         Self {
             size,
             enabled: choice(source, &format!("{directory}/enabled"), BRACKETS),

@@ -1,5 +1,7 @@
 //! The kinds of goals: which keys each has, and what their values must be.
 
+use host::snapshot::hugetlb::directory_name;
+use host::snapshot::thp::THP;
 use model::plan::Target;
 use model::{Bytes, Collector};
 use programs::{Kind, Server};
@@ -106,7 +108,7 @@ fn thp(words: &mut Words) -> Result<ThpGoal, GoalError> {
     }
     let khugepaged = |key: &str| {
         let name = format!("khugepaged/{}", key.strip_prefix("khugepaged.")?);
-        let path = format!("/sys/kernel/mm/transparent_hugepage/{name}");
+        let path = format!("{THP}/{name}");
         Target::Setting { path }.is_allowed(&[]).then_some(name)
     };
     for (name, value) in words.drain(khugepaged) {
@@ -119,7 +121,7 @@ fn thp(words: &mut Words) -> Result<ThpGoal, GoalError> {
             let key = format!("mthp-{}", size.exact());
             return Err(words.fail(&key, &value, "always, inherit, madvise or never"));
         }
-        settings.push((format!("hugepages-{}kB/enabled", size.0 >> 10), value));
+        settings.push((format!("{}/enabled", directory_name(size)), value));
     }
     if settings.is_empty() {
         return Err(words.fail("", "", "a policy, such as thp=madvise"));

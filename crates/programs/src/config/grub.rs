@@ -63,14 +63,16 @@ fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
         return Ok(Grub::default());
     };
     if listed_entries?.is_empty() {
+        let (heard, lost) = cut(&words);
+        let lost = lost.map(|lost| Unheard::of(&line, lost, UnheardWhy::Semicolon));
         return Ok(Grub {
-            unheard: assigned_anew(lines, &words),
+            unheard: assigned_anew(lines, &words).into_iter().chain(lost).collect(),
             next_boot: Some(BootLine {
                 form: match assignment(line.text) {
                     Some(set) if set.name == GRUB[1] => BootForm::OfDefault,
                     _ => BootForm::Parameters,
                 },
-                ..BootLine::new(line.place(), words)
+                ..BootLine::new(line.place(), heard)
             }),
         });
     }
@@ -133,7 +135,7 @@ fn entries(source: &Source) -> Result<Option<String>, Unread> {
 fn not_in(words: &str, line: &str) -> Option<String> {
     let known = words.split_whitespace().filter(|word| !is_open(word));
     let missing: Vec<&str> = known
-        .filter(|word| word.contains("huge"))
+        .filter(|word| is_of_pages(word))
         .filter(|word| line.split_whitespace().all(|other| other != *word))
         .collect();
     (!missing.is_empty()).then(|| missing.join(" "))
@@ -157,7 +159,47 @@ fn assigned_anew(lines: &[Line<'_>], words: &str) -> Vec<Unheard> {
 pub(super) fn in_grub<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
     let (line, words) = values(lines)?;
     let known: Vec<&str> = words.split(' ').filter(|word| !is_open(word)).collect();
-    Some((line, known.join(" ")))
+    Some((line, cut(&known.join(" ")).0))
+}
+
+/// What they lose of it at a `;`, with its place.
+pub(super) fn cut_off<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
+    let (line, words) = values(lines)?;
+    Some((line, cut(&words).1?))
+}
+
+/// A command line as GRUB runs the script that it is in: it ends at the first `;` outside of quotes that has no `\` before it. Beside it the words about huge pages
+/// that are lost.
+fn cut(words: &str) -> (String, Option<String>) {
+    let (mut quote, mut is_escaped) = (None, false);
+    let end = words.find(|c| {
+        let is_end = c == ';' && quote.is_none() && !is_escaped;
+        match quote {
+            None if !is_escaped && matches!(c, '"' | '\'') => quote = Some(c),
+            Some(open) if !is_escaped && c == open => quote = None,
+            _ => {}
+        }
+        is_escaped = c == '\\' && !is_escaped && quote != Some('\'');
+        is_end
+    });
+    let heard = &words[..end.unwrap_or(words.len())];
+    let plain = |word: &str| match word.contains(';') {
+        true => word.replace("\\;", ";").replace(['"', '\''], ""),
+        false => word.to_owned(),
+    };
+    let rest = end.map_or("", |end| &words[end + 1..]);
+    // A word that goes on behind it is lost in part.
+    let parted = match rest.starts_with(|c: char| !c.is_whitespace()) {
+        true => &words[heard.rfind(' ').map_or(0, |at| at + 1)..],
+        false => rest,
+    };
+    let lost: Vec<&str> = parted.split_whitespace().filter(|word| is_of_pages(word)).collect();
+    let heard: Vec<String> = heard.split(' ').map(plain).collect();
+    (heard.join(" "), (!lost.is_empty()).then(|| lost.join(" ")))
+}
+
+fn is_of_pages(word: &str) -> bool {
+    word.contains("huge") || word.contains("thp_")
 }
 
 /// Those words, with their place.
@@ -180,7 +222,7 @@ fn values<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
     let mut place: Option<(Line<'a>, bool)> = None;
     for (line, set) in assignments(lines) {
         let value = expanded(&set.value, &known);
-        let says = value.contains("huge");
+        let says = is_of_pages(&value);
         if GRUB.contains(&set.name) && place.is_none_or(|(_, had)| says && !had) {
             place = Some((line, says));
         }
@@ -315,7 +357,7 @@ pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_grub, open_quote, said, stray, unresolved};
+    use super::{cut_off, in_grub, open_quote, said, stray, unresolved};
 
     #[test]
     fn values_go_on_over_lines_and_have_variables_of_the_file() {
@@ -346,6 +388,40 @@ mod tests {
             );
             let open = open.map(|word| format!("grub:2: only a run of GRUB's scripts shows `{word}`"));
             assert_eq!(unresolved("grub", &text), open, "{text}");
+        }
+    }
+
+    /// As of `ds=nocloud;s=..`, of which /proc/cmdline has `ds=nocloud` (canonical/cloud-init#2120).
+    #[test]
+    fn a_semicolon_ends_the_command_of_grub() {
+        for (value, heard, lost) in [
+            (
+                "quiet thp_anon=64K:always;2M:inherit hugepages=4 ro",
+                "quiet thp_anon=64K:always",
+                Some("thp_anon=64K:always;2M:inherit hugepages=4"),
+            ),
+            ("ds=nocloud;s=/a/ quiet", "ds=nocloud", None),
+            ("ds=nocloud;s=/a/ hugepages=4", "ds=nocloud", Some("hugepages=4")),
+            (
+                "thp_anon=64K:always\\;2M:inherit hugepages=4",
+                "thp_anon=64K:always;2M:inherit hugepages=4",
+                None,
+            ),
+            (
+                "thp_anon='64K:always;2M:inherit' hugepages=4",
+                "thp_anon=64K:always;2M:inherit hugepages=4",
+                None,
+            ),
+            ("hugepages=4; x", "hugepages=4", None),
+        ] {
+            let text = format!("GRUB_CMDLINE_LINUX=\"{value}\"\n");
+            let lines: Vec<_> = said("grub", &text, &['#']).collect();
+            assert_eq!(
+                in_grub(&lines).map(|(_, words)| words.trim_end().to_owned()).as_deref(),
+                Some(heard),
+                "{value}"
+            );
+            assert_eq!(cut_off(&lines).map(|(_, words)| words).as_deref(), lost, "{value}");
         }
     }
 

@@ -1,11 +1,11 @@
 //! How files below /sys hold after the next boot too, on systems that one configuration sets up.
 
-use host::snapshot::hugetlb::file_of_pool;
+use host::snapshot::hugetlb::{file_of_pool, path_in_pool};
+use host::snapshot::thp::THP;
 use model::Bytes;
 
 use super::Distribution;
 
-const THP: &str = "/sys/kernel/mm/transparent_hugepage/";
 const NODES: &str = "/sys/devices/system/node/node";
 
 impl Distribution {
@@ -70,7 +70,7 @@ pub(super) fn of_run_time(parameters: &str) -> Option<String> {
     // The number may be one that is yet to come.
     let (size, count) = one_pool(parameters).filter(|(_, count)| !count.contains(':'))?;
     let size: Bytes = size.parse().ok()?;
-    let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", size.0 >> 10);
+    let path = path_in_pool(size, None, "nr_hugepages");
     Distribution::Talos.keep_files(&[(path, count.to_owned())])
 }
 
@@ -93,7 +93,7 @@ fn count(path: &str, value: &str) -> Option<(Bytes, String)> {
 
 /// And for two files of THP. All others need a container that writes them.
 fn of_file(path: &str, value: &str) -> String {
-    match path.strip_prefix(THP) {
+    match path.strip_prefix(THP).and_then(|name| name.strip_prefix('/')) {
         Some(name @ ("enabled" | "defrag")) => {
             format!(
                 "{name} = \"{value}\" below [settings.kernel.hugepages.transparent] of its settings (1.64 and later)"

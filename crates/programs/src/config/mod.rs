@@ -125,6 +125,11 @@ pub struct Unheard {
 }
 
 impl Unheard {
+    /// Of words behind a `;`.
+    pub const AT_SEMICOLON: &str = "GRUB ends the command line at a `;` without `\\` before it";
+    /// How they come to the kernel.
+    pub const ESCAPED: &str = "write `\\;` for that `;`, or each part of thp_anon= and thp_shmem= as a parameter of its own, then write GRUB's configuration anew (update-grub, or grub2-mkconfig -o /boot/grub2/grub.cfg), and reboot";
+
     fn of(line: &files::Line<'_>, words: String, why: UnheardWhy) -> Self {
         let place = line.place();
         Self { place, words, why }
@@ -138,6 +143,8 @@ pub enum UnheardWhy {
     AssignedAnew { variable: String, by: String },
     /// Kernels start by boot entries with lines of their own.
     BootEntries,
+    /// It stands behind a `;`, at which GRUB ends the command line.
+    Semicolon,
     /// It assigns a variable of its own among the defaults of GRUB.
     OwnVariable,
     /// EFI starts the kernel without GRUB, or GRUB takes entries that another tool writes.

@@ -4,9 +4,9 @@ use model::{Bytes, Unread};
 
 use super::garbled::{Refusal, empty};
 use super::node;
-use crate::config::BootLine;
 use crate::config::files::{Line, said};
-use crate::config::grub::{in_grub, stray};
+use crate::config::grub::{cut_off, in_grub, stray};
+use crate::config::{BootLine, Unheard};
 
 pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<BootLine, Unread> {
     let lines: Vec<Line<'_>> = said(path, text, &['#']).collect();
@@ -20,6 +20,10 @@ pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> R
                 .into_iter()
                 .map(|(line, words)| on_no_line(&line.place(), &words)),
         );
+        refused.extend(cut_off(&lines).map(|(line, words)| {
+            let why = format!("`{words}` is not on the boot line: {}", Unheard::AT_SEMICOLON);
+            Refusal::new(&line.place(), why, Unheard::ESCAPED, OF_BOOT)
+        }));
     }
     let (place, words) = match in_grub(&lines) {
         Some(found) => found,

@@ -1,6 +1,6 @@
 //! Manifests of Kubernetes: the pods that they describe, or that an operator makes of their objects, and what nodes are set up with.
 
-use model::{Cause, Unread};
+use model::{Bytes, Cause, Unread};
 
 use super::config_map::ConfigMaps;
 use super::garbled::empty;
@@ -31,7 +31,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     for document in &documents {
         if document.text_of("kind") == Some("KubeletConfiguration") {
             is_kubelet = true;
-            refused.extend(not_kept(document).chain(reserved(document)));
+            refused.extend(not_kept(document).chain(reserved(document)).chain(unequal(document)));
             read.aligned = aligned(document);
         }
         for object in objects(document) {
@@ -158,4 +158,31 @@ fn reserved(kubelet: &Node) -> Vec<Unread> {
         Unread::new(Cause::Garbled, node.place(), why)
     });
     refused.collect()
+}
+
+/// Memory in `reservedMemory` that is in sum another than what kubeReserved, systemReserved and evictionHard keep, which the kubelet compares. Not judged where one of
+/// them is not in this file: an option or a file beside it may say it.
+fn unequal(kubelet: &Node) -> Option<Unread> {
+    let reserved = kubelet.get("reservedMemory").filter(|_| is_static(kubelet))?;
+    let amount = |node: &Node| node.text().and_then(pod::amount);
+    let sum = |all: Vec<Option<u64>>| all.into_iter().try_fold(0u64, |sum, own| sum.checked_add(own?));
+    let of_nodes = reserved
+        .items()
+        .iter()
+        .filter_map(|node| node.at(&["limits", "memory"]));
+    let has = sum(of_nodes.map(amount).collect())?;
+    let eviction = kubelet.get("evictionHard");
+    let by_default = eviction.is_none() || kubelet.text_of("mergeDefaultEvictionSettings") == Some("true");
+    let eviction = match eviction.and_then(|own| own.get("memory.available")) {
+        Some(own) => amount(own),
+        None => Some(if by_default { Bytes::mib(100).0 } else { 0 }),
+    };
+    let [kube, system] = ["kubeReserved", "systemReserved"].map(|key| kubelet.at(&[key, "memory"]).and_then(amount));
+    let wants = sum(vec![kube, system, eviction])?;
+    let why = format!(
+        "reservedMemory: memory is {} on all nodes together: the kubelet does not start, as kubeReserved, systemReserved and evictionHard (100M by default) keep {}, and the sums must be equal",
+        Bytes(has).exact(),
+        Bytes(wants).exact()
+    );
+    (has != wants).then(|| Unread::new(Cause::Garbled, reserved.place(), why))
 }

@@ -1,5 +1,6 @@
 //! OpenShift's PerformanceProfile: the pages that it asks for, and what its operator refuses of them.
 
+use host::snapshot::hugetlb::path_in_pool;
 use model::{Bytes, Unread};
 
 use super::garbled::{Refusal, garbled};
@@ -36,11 +37,8 @@ impl Page<'_> {
 
     /// For those of a node it makes a unit that writes the node's file (`hugepages-allocation-SIZE-NODE.service`).
     fn by_unit(&self) -> Option<Setting> {
-        let (node, size) = (self.of_node?, self.size.parse::<Bytes>().ok()?);
-        let file = format!(
-            "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
-            size.0 >> 10
-        );
+        let (node, size) = (self.of_node?.parse().ok()?, self.size.parse::<Bytes>().ok()?);
+        let file = path_in_pool(size, Some(node), "nr_hugepages");
         Some(Setting::new(self.counted.place(), file, self.count.to_string()))
     }
 }

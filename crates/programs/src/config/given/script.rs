@@ -7,6 +7,7 @@ mod known;
 mod mounts;
 mod printed;
 mod shells;
+mod tools;
 mod words;
 mod writes;
 mod written;
@@ -237,6 +238,9 @@ impl<'a> Reader<'a> {
             }
             "sysctl" => self.sysctl(line, arguments, is_sure),
             "grubby" => self.grubby(line, arguments, is_sure),
+            "hugeadm" => self.hugeadm(line, arguments, is_sure),
+            "dpdk-hugepages.py" => self.dpdk_hugepages(line, &words[at..], is_sure),
+            "setup.sh" if self.spdk(line, words, at, assigned) => {}
             "rpm-ostree" | "kernelstub" | "grub-editenv" | "grub2-editenv" => self.edited(line, words),
             "cd" => self.go_to(arguments),
             "exit" => self.flow.exit(command, "exit", arguments, !self.writes.is_empty()),

@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    fn keep(&mut self, setting: Setting, is_sure: bool, is_at_once: bool) {
+    pub(super) fn keep(&mut self, setting: Setting, is_sure: bool, is_at_once: bool) {
         self.writes.push(Write {
             setting,
             is_sure,
