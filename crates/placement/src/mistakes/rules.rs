@@ -21,7 +21,7 @@ pub(crate) fn mistakes(scene: &Scene) -> Vec<Mispinned> {
         isolated_together,
     ];
     let of_process = |process| alone.iter().filter_map(move |rule| rule(scene, process));
-    // What one is told to move to is idle for no other.
+    // An idle CPU is advised once.
     let mut taken = BTreeSet::new();
     let mut found = shared_cores(scene, &mut taken);
     found.extend(shared_cpus(scene, &mut taken));

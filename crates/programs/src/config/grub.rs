@@ -198,7 +198,7 @@ fn cut(words: &str) -> (String, Option<String>) {
     (heard.join(" "), (!lost.is_empty()).then(|| lost.join(" ")))
 }
 
-fn is_of_pages(word: &str) -> bool {
+pub(super) fn is_of_pages(word: &str) -> bool {
     word.contains("huge") || word.contains("thp_")
 }
 

@@ -5,7 +5,7 @@ use model::{Bytes, Unread};
 use super::garbled::{Refusal, empty};
 use super::node;
 use crate::config::files::{Line, said};
-use crate::config::grub::{cut_off, in_grub, stray};
+use crate::config::grub::{cut_off, in_grub, is_of_pages, stray};
 use crate::config::{BootLine, Unheard};
 
 pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<BootLine, Unread> {
@@ -20,10 +20,7 @@ pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> R
                 .into_iter()
                 .map(|(line, words)| on_no_line(&line.place(), &words)),
         );
-        refused.extend(cut_off(&lines).map(|(line, words)| {
-            let why = format!("`{words}` is not on the boot line: {}", Unheard::AT_SEMICOLON);
-            Refusal::new(&line.place(), why, Unheard::ESCAPED, OF_BOOT)
-        }));
+        refused.extend(cut_off(&lines).map(|(line, words)| at_semicolon(&line.place(), &words)));
     }
     let (place, words) = match in_grub(&lines) {
         Some(found) => found,
@@ -45,13 +42,21 @@ pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> R
     Ok(node::boot_line(place.place(), &words))
 }
 
-/// The boot line of lines that a script adds to the defaults of GRUB, each with its place.
-pub(super) fn of_script(path: &str, added: &[(String, String)]) -> Option<(String, String)> {
+/// The boot line of lines that a script adds to the defaults of GRUB, with its place, and what of it comes to no kernel.
+pub(super) fn of_script(path: &str, added: &[(String, String)]) -> (Option<(String, String)>, Option<Refusal>) {
     let texts: Vec<&str> = added.iter().map(|(_, text)| text.as_str()).collect();
     let text = texts.join("\n");
     let lines: Vec<Line<'_>> = said(path, &text, &['#']).collect();
-    let (line, words) = in_grub(&lines).filter(|(_, words)| words.contains("huge"))?;
-    Some((added.get(line.number() - 1)?.0.clone(), words))
+    let place = |line: Line<'_>| added.get(line.number() - 1).map(|(place, _)| place.clone());
+    let boot = in_grub(&lines).filter(|(_, words)| is_of_pages(words));
+    let cut = cut_off(&lines).and_then(|(line, words)| Some(at_semicolon(&place(line)?, &words)));
+    (boot.and_then(|(line, words)| Some((place(line)?, words))), cut)
+}
+
+/// Words that GRUB takes for another command.
+fn at_semicolon(place: &str, words: &str) -> Refusal {
+    let why = format!("`{words}` is not on the boot line: {}", Unheard::AT_SEMICOLON);
+    Refusal::new(place, why, Unheard::ESCAPED, OF_BOOT)
 }
 
 /// A line among the defaults of GRUB that comes to no kernel.

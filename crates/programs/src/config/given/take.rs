@@ -122,7 +122,8 @@ impl Given {
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
-        let of_grub = kernel::of_script(path, &script.grub);
+        let (of_grub, cut) = kernel::of_script(path, &script.grub);
+        self.refusals.extend(cut);
         for (place, words) in script.boot.into_iter().chain(of_grub) {
             self.push_boot(node::boot_line(place, &words));
         }

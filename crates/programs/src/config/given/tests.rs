@@ -194,6 +194,21 @@ fn the_command_line_of_the_kernel_stands_alone_or_in_grub() {
         ("grub:2", Some("never"))
     );
     assert_eq!(grub.boot.pools[0].pages.total(), 3);
+    // GRUB ends the line at a semicolon.
+    let value = "GRUB_CMDLINE_LINUX=\"thp_anon=64K:always;2M:inherit hugepages=3\"\n";
+    for (path, text) in [
+        ("grub", value.to_owned()),
+        ("a.sh", format!("echo '{}' >> /etc/default/grub\n", value.trim())),
+    ] {
+        let given = given(&[(path, &text)]);
+        let line = &given.boot[0].boot;
+        assert_eq!(
+            (line.pools.len(), line.thp_sizes[0].value.as_str()),
+            (0, "64K:always"),
+            "{path}"
+        );
+        assert_eq!(given.refusals.len(), 1, "{path}");
+    }
     assert_eq!(
         line("cmdline.txt", "root=/dev/sda hugepagesz=3M hugepages=4")
             .boot

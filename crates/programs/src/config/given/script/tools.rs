@@ -167,7 +167,7 @@ mod tests {
     use super::super::read;
 
     /// What a script writes, and what is not judged of it.
-    fn told(text: &str) -> String {
+    fn report(text: &str) -> String {
         let script = read("a.sh", text);
         let settings = script.sysctl.iter().chain(&script.sysfs);
         let writes = settings.map(|set| {
@@ -204,7 +204,7 @@ mod tests {
             ("SKIP_HUGE=yes /opt/spdk/scripts/setup.sh", ""),
             ("./setup.sh", ""),
         ] {
-            assert_eq!(told(text), expected, "{text}");
+            assert_eq!(report(text), expected, "{text}");
         }
         for (text, part) in [
             ("hugeadm --pool-pages-min 2M:+64", "hugeadm --pool-pages-min 2M:+64"),
@@ -224,10 +224,10 @@ mod tests {
                 "smaller to 8 pages",
             ),
         ] {
-            let told = told(text);
+            let report = report(text);
             assert!(
-                told.starts_with("? a.sh:") && told.contains(part) && told.contains("is not judged"),
-                "{text}: {told}"
+                report.starts_with("? a.sh:") && report.contains(part) && report.contains("is not judged"),
+                "{text}: {report}"
             );
         }
     }
