@@ -133,13 +133,8 @@ impl Scene {
                 .all(|cpu| !self.used.contains(&cpu) && !self.isolated.contains(cpu))
         };
         let cpuset = process.cpuset.as_ref().map(|cpuset| &cpuset.effective);
-        let may = |cpu: &u32| cpuset.is_none_or(|own| own.contains(*cpu));
-        let mut idle: Vec<u32> = cores
-            .iter()
-            .filter(is_idle)
-            .filter_map(CpuList::first)
-            .filter(may)
-            .collect();
+        let first = |core: &CpuList| core.iter().find(|&cpu| cpuset.is_none_or(|own| own.contains(cpu)));
+        let mut idle: Vec<u32> = cores.iter().filter(is_idle).filter_map(first).collect();
         idle.sort_by_key(|&cpu| self.topology.node_of(cpu) != self.topology.node_of(near));
         idle.into_iter()
     }

@@ -21,22 +21,20 @@ impl Reader<'_> {
             match (option, option.strip_prefix("--thp-")) {
                 ("--pool-pages-min", _) => {
                     let known = value.as_ref().filter(|value| !value.is_open());
-                    match known.and_then(|value| of_pool(&value.text)) {
-                        Some((file, pages)) => {
-                            self.keep(Setting::new(self.place(line), file, pages.to_string()), is_sure, true)
-                        }
-                        None => self.unresolved(line, &what(), Some(&Word::plain(COUNT))),
-                    }
+                    let Some((file, pages)) = known.and_then(|value| of_pool(&value.text)) else {
+                        self.unresolved(line, &what(), Some(&Word::plain(COUNT)));
+                        continue;
+                    };
+                    let setting = Setting::new(self.place(line), file, pages.to_string());
+                    self.keep(setting, is_sure, true);
                 }
                 ("--pool-pages-max", _) => {
-                    self.unresolved(line, &what(), Some(&Word::plain("nr_overcommit_hugepages")))
+                    let file = Word::plain("nr_overcommit_hugepages");
+                    self.unresolved(line, &what(), Some(&file));
                 }
                 (_, Some(policy @ ("always" | "madvise" | "never"))) => {
-                    self.keep(
-                        Setting::new(self.place(line), format!("{THP}/enabled"), policy),
-                        is_sure,
-                        true,
-                    );
+                    let setting = Setting::new(self.place(line), format!("{THP}/enabled"), policy);
+                    self.keep(setting, is_sure, true);
                 }
                 _ => {}
             }
@@ -49,8 +47,11 @@ impl Reader<'_> {
             let own = options(words).filter(|(name, _)| names.contains(name));
             own.filter_map(|(_, value)| value).last()
         };
-        let setup = of(["--setup", "--setup"]);
-        let is_setup = setup.is_some();
+        let setup = of(["--setup"; 2]);
+        let clears = match setup {
+            Some(_) => ", after it has emptied the pools of all sizes",
+            None => "",
+        };
         let Some(memory) = setup.or_else(|| of(["-r", "--reserve"])) else {
             return;
         };
@@ -58,26 +59,18 @@ impl Reader<'_> {
             let value = |names| of(names).filter(|word| !word.is_open());
             let page = value(["-p", "--pagesize"])?.text.parse::<Bytes>().ok()?;
             let node = value(["-n", "--node"])?.text.parse::<u32>().ok()?;
-            let memory = Some(&memory)
-                .filter(|memory| !memory.is_open())?
-                .text
-                .parse::<Bytes>()
-                .ok()?;
-            let pages = memory.0.checked_div(page.0)?;
+            let memory = memory.text.parse::<Bytes>().ok().filter(|_| !memory.is_open())?;
+            let pages = memory.0.checked_div(page.0)?.to_string();
             Some(Setting::new(
                 self.place(line),
                 path_in_pool(page, Some(node), COUNT),
-                pages.to_string(),
+                pages,
             ))
         };
         if let Some(setting) = known() {
-            return self.keep(setting, is_sure, true);
+            self.keep(setting, is_sure, true);
+            return;
         }
-        let clears = if is_setup {
-            ", after it has emptied the pools of all sizes"
-        } else {
-            ""
-        };
         let how = format!("it reserves that much on each NUMA node where none is named{clears}");
         self.not_worked_out(line, words, &how);
     }
@@ -107,8 +100,8 @@ impl Reader<'_> {
             let pages = value("NRHUGE").map(|pages| format!("{pages} pages"));
             let size =
                 pages.unwrap_or_else(|| format!("{} MiB", value("HUGEMEM").unwrap_or_else(|| "2048".to_owned())));
-            let how =
-                format!("it raises a pool of the default size that is smaller to {size}, and leaves a larger one");
+            let nodes = value("HUGENODE").map_or_else(String::new, |nodes| format!(" on each of the nodes {nodes}"));
+            let how = format!("it raises a pool that is smaller to {size}{nodes}, and leaves a larger one");
             self.not_worked_out(line, &words[at..], &how);
         }
         true
