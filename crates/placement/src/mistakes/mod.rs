@@ -36,6 +36,8 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
     let wanted: Option<BTreeSet<u32>> = only.map(|pid| tree::of(source, pid).pids.into_iter().collect());
     scene.read_memory(source, wanted.as_ref());
     let is_wanted = |pid: u32| wanted.as_ref().is_none_or(|wanted| wanted.contains(&pid));
+    // Of several that share a CPU, the last ones are to move.
+    scene.processes.sort_by_key(|process| is_wanted(process.pid));
     let mut mistakes = rules::mistakes(&scene);
     let threads = || {
         scene

@@ -76,7 +76,7 @@ fn shared_cores(scene: &Scene, taken: &mut BTreeSet<u32>) -> Vec<Mispinned> {
     told.collect()
 }
 
-/// Busy threads, of whichever processes, that may use the same CPU only, while cores are idle: the first one stays there.
+/// Busy threads, of whichever processes, that may use the same CPU only, while cores are idle: the last ones move.
 fn shared_cpus(scene: &Scene, taken: &mut BTreeSet<u32>) -> Vec<Mispinned> {
     let mut by_cpu: BTreeMap<u32, Vec<(&Proc, &Thread)>> = BTreeMap::new();
     for process in &scene.processes {
@@ -89,6 +89,7 @@ fn shared_cpus(scene: &Scene, taken: &mut BTreeSet<u32>) -> Vec<Mispinned> {
     let told = by_cpu.into_iter().filter_map(|(cpu, sharing)| {
         let moves: Vec<(&Proc, &Thread, u32)> = sharing[1..]
             .iter()
+            .rev()
             .filter_map(|&(process, thread)| {
                 let idle = scene.idle_for(process, cpu).find(|&cpu| taken.insert(cpu))?;
                 Some((process, thread, idle))

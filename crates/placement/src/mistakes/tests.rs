@@ -163,11 +163,13 @@ fn busy_processes_pinned_to_one_cpu() {
     );
     assert_eq!(found.better, [0, 4, 6]);
     let lines: Vec<&str> = found.fixes.iter().map(|fix| fix.line.as_str()).collect();
-    assert_eq!(lines, ["taskset -cp 6 11", "taskset -cp 0 12"]);
+    assert_eq!(lines, ["taskset -cp 6 12", "taskset -cp 0 11"]);
     assert_eq!(only(ranks(6)).better, [0, 4]);
     let source = Source::from_tree("made", ranks(4));
     for pid in [10, 12] {
-        assert_eq!(check(&source, &Snapshot::take(&source), Some(pid)).mistakes.len(), 1);
+        let found = check(&source, &Snapshot::take(&source), Some(pid)).mistakes;
+        assert_eq!((found.len(), found[0].pid), (1, pid));
+        assert_eq!(first_line(&found[0]).1, format!("taskset -cp 6 {pid}"));
     }
 }
 
