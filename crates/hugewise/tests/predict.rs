@@ -219,7 +219,7 @@ fn a_prediction_is_calibrated_without_the_right_to_collapse_memory_too() {
             .arg(env!("CARGO_BIN_EXE_hugewise"))
             .args(words)
             .stdin(Stdio::null());
-        let output = command.output().map_err(|error| skipped(&format!("setpriv: {error}")));
+        let output = command.output().map_err(|_| skipped("no setpriv"));
         output.ok().map(told)
     });
 }
