@@ -16,11 +16,12 @@ const COUNT: &str = "nr_hugepages";
 impl Reader<'_> {
     /// libhugetlbfs' `hugeadm --pool-pages-min SIZE:PAGES --thp-madvise`. What it adds to a pool (`SIZE:+PAGES`), and where it lets one grow to, a run alone shows.
     pub(super) fn hugeadm(&mut self, line: usize, arguments: &[Word], is_sure: bool) {
+        let is_by_node = arguments.iter().any(|word| word.text == "--obey-mempolicy");
         for (option, value) in options(arguments) {
             let what = || format!("hugeadm {option} {}", value.as_ref().map_or("", |value| &value.text));
             match (option, option.strip_prefix("--thp-")) {
                 ("--pool-pages-min", _) => {
-                    let known = value.as_ref().filter(|value| !value.is_open());
+                    let known = value.as_ref().filter(|value| !value.is_open() && !is_by_node);
                     let Some((file, pages)) = known.and_then(|value| of_pool(&value.text)) else {
                         self.unresolved(line, &what(), Some(&Word::plain(COUNT)));
                         continue;
@@ -60,7 +61,8 @@ impl Reader<'_> {
             let page = value(["-p", "--pagesize"])?.text.parse::<Bytes>().ok()?;
             let node = value(["-n", "--node"])?.text.parse::<u32>().ok()?;
             let memory = memory.text.parse::<Bytes>().ok().filter(|_| !memory.is_open())?;
-            let pages = memory.0.checked_div(page.0)?.to_string();
+            // Another size is refused.
+            let pages = (memory.0.checked_rem(page.0)? == 0).then(|| (memory.0 / page.0).to_string())?;
             Some(Setting::new(
                 self.place(line),
                 path_in_pool(page, Some(node), COUNT),
@@ -202,6 +204,8 @@ mod tests {
         for (text, part) in [
             ("hugeadm --pool-pages-min 2M:+64", "hugeadm --pool-pages-min 2M:+64"),
             ("hugeadm --pool-pages-min 2M:$N", "hugeadm --pool-pages-min"),
+            ("numactl -m 1 hugeadm --pool-pages-min 2M:8 --obey-mempolicy", "2M:8"),
+            ("dpdk-hugepages.py -p 1G -n 0 -r 1536M", "-r 1536M"),
             ("hugeadm --pool-pages-max 2M:64", "hugeadm --pool-pages-max 2M:64"),
             (
                 "dpdk-hugepages.py --setup 4G",
